@@ -128,8 +128,8 @@ bool Call::across(infinirtStream_t stream, infinirtEvent_t event) const {
 
 Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags) {
     if (flags != 0)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected 0 with an event of another device type", flags);
+        return call.invalid("flags is 0x%x: expected 0 with an event of another device type",
+                            flags);
     Event *recorded = EventTable::get().find(event);
     Side waiting{&call.device(), stream}, awaited{&call.device(), event};
     Stream *core = StreamTable::get().find(stream);

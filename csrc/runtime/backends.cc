@@ -5,20 +5,53 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "call.h"
 #include "device_names.h"
 #include "environment.h"
 #include "infinicore.h"
 #include "loader.h"
-#include "probe_in_time.h"
 #include "stream.h"
 
 namespace infini::rt {
 namespace {
+
+struct Answer {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool given = false;
+    Probed probed;
+};
+
+// A probe that ends after a limited time, in a thread of its own. A thread that hangs is left
+// behind: it may hold anything, so nothing waits for it.
+Probed probe_in_time(const InfiniBackend &table) {
+    auto answer = std::make_shared<Answer>();
+    try {
+        std::thread([answer, &table] {
+            Probed probed = probe(table);
+            std::lock_guard lock(answer->mutex);
+            answer->probed = std::move(probed);
+            answer->given = true;
+            answer->changed.notify_one();
+        }).detach();
+    } catch (const std::system_error &) {
+        return probe(table);  // no thread to be had
+    }
+    std::unique_lock lock(answer->mutex);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(probe_seconds());
+    if (answer->changed.wait_until(lock, deadline, [&] { return answer->given; }))
+        return answer->probed;
+    return {0, hung_in_probe()};
+}
 
 constexpr int kCpu = INFINI_DEVICE_CPU;  // the device that is always there
 

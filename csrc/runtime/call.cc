@@ -49,8 +49,7 @@ bool Call::prepare() {
 }
 
 bool Call::missing(int index, const char *name) {
-    done(fail(infinirtErrorInvalidValue, "argument %d (%s) is null: expected a valid pointer",
-              index, name));
+    done(invalid("argument %d (%s) is null: expected a valid pointer", index, name));
     return false;
 }
 
@@ -58,9 +57,8 @@ bool Call::check_memory(const void *pointer, size_t bytes, bool write, int index
                         const char *name) {
     if (!pointer) return missing(index, name);
     if (probe_host(thread.memory, pointer, bytes, write)) return true;
-    done(fail(infinirtErrorInvalidValue,
-              "argument %d (%s) is %p: expected a pointer to %zu bytes that can be %s", index, name,
-              pointer, bytes, write ? "written" : "read"));
+    done(invalid("argument %d (%s) is %p: expected a pointer to %zu bytes that can be %s", index,
+                 name, pointer, bytes, write ? "written" : "read"));
     return false;
 }
 
@@ -68,22 +66,33 @@ bool Call::check_list(const void *list, size_t count, size_t bytes, int index, c
     if (!list) return missing(index, name);
     if (count <= SIZE_MAX / bytes && probe_host(thread.memory, list, count * bytes, false))
         return true;
-    done(fail(infinirtErrorInvalidValue,
-              "argument %d (%s) is %p: expected a list of %zu items that can be read", index, name,
-              list, count));
+    done(invalid("argument %d (%s) is %p: expected a list of %zu items that can be read", index,
+                 name, list, count));
     return false;
 }
 
 Error Call::fail(Error code, const char *pattern, ...) {
     va_list arguments;
     va_start(arguments, pattern);
-    thread.message = std::string(function_name(function)) + ": " + format(pattern, arguments);
+    record(code, pattern, arguments);
     va_end(arguments);
+    return code;
+}
+
+Error Call::invalid(const char *pattern, ...) {
+    va_list arguments;
+    va_start(arguments, pattern);
+    record(infinirtErrorInvalidValue, pattern, arguments);
+    va_end(arguments);
+    return infinirtErrorInvalidValue;
+}
+
+void Call::record(Error code, const char *pattern, va_list arguments) {
+    thread.message = std::string(function_name(function)) + ": " + format(pattern, arguments);
     thread.failed_code = code;
     thread.failed_function = function_name(function);
     thread.last_error = code;
     explained_ = true;
-    return code;
 }
 
 Error Call::driver(Error code, const char *what) {

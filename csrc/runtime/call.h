@@ -77,6 +77,8 @@ public:
 
     // Records a sentence and gives back the code. The function's name is put in front.
     Error fail(Error code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+    // With the code infinirtErrorInvalidValue.
+    Error invalid(const char *format, ...) __attribute__((format(printf, 2, 3)));
     // As fail, for the result of a driver function: keeps the sentence that the back end explained.
     Error driver(Error code, const char *what);
     Error unsupported(const char *reason);
@@ -112,6 +114,7 @@ private:
     bool prepare();
     bool missing(int index, const char *name);
     Error ask_wait_check();
+    void record(Error code, const char *format, va_list arguments);
     void finish(Error code);
 };
 

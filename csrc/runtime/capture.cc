@@ -289,8 +289,7 @@ void forget_stream(Stream &stream) {
 Error begin_capture(Call &call, Stream &stream, infinirtStreamCaptureMode mode, Graph *graph,
                     const std::vector<Node *> &dependencies) {
     if (mode < infinirtStreamCaptureModeGlobal || mode > infinirtStreamCaptureModeRelaxed)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "argument 2 (mode) is %d: expected global, thread local or relaxed (0 to 2)", mode);
     if (stream.legacy) {
         if (Error error = check_legacy_use(call, stream.device)) return error;

@@ -12,9 +12,9 @@ Error resolve(Call &call, const infinirtGraphNode_t *handles, size_t count, cons
     for (size_t i = 0; i < count; ++i) {
         Node *node = NodeTable::get().find(handles[i]);
         if (!node || node->graph != graph)
-            return call.fail(infinirtErrorInvalidValue,
-                             "dependencies[%zu] is %s: expected a live node of the captured graph",
-                             i, node ? "a node of another graph" : "no node");
+            return call.invalid(
+                "dependencies[%zu] is %s: expected a live node of the captured graph", i,
+                node ? "a node of another graph" : "no node");
         nodes->push_back(node);
     }
     return infinirtSuccess;
@@ -57,8 +57,8 @@ Error StreamEndCapture(Call &call, Stream &stream, infinirtGraph_t *pGraph) {
 Error ThreadExchangeStreamCaptureMode(Call &call, infinirtStreamCaptureMode *mode) {
     infinirtStreamCaptureMode wanted = *mode;
     if (wanted < infinirtStreamCaptureModeGlobal || wanted > infinirtStreamCaptureModeRelaxed)
-        return call.fail(infinirtErrorInvalidValue,
-                         "*mode is %d: expected global, thread local or relaxed (0 to 2)", wanted);
+        return call.invalid("*mode is %d: expected global, thread local or relaxed (0 to 2)",
+                            wanted);
     *mode = call.thread.capture_mode;
     call.thread.capture_mode = wanted;
     return infinirtSuccess;
@@ -89,8 +89,7 @@ Error StreamGetCaptureInfo_v3(Call &call, Stream &stream,
                                               : infinirtStreamCaptureStatusActive;
     if (capture->invalidated) return infinirtSuccess;
     if (edgeData_out && !dependencies_out)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 6 (edgeData_out): expected dependencies_out with it");
+        return call.invalid("argument 6 (edgeData_out): expected dependencies_out with it");
     // Valid until the thread's next call of this function.
     static thread_local std::vector<infinirtGraphNode_t> dependencies;
     static thread_local std::vector<infinirtGraphEdgeData> edges;
@@ -120,10 +119,10 @@ Error StreamUpdateCaptureDependencies_v2(Call &call, Stream &stream,
                                          size_t numDependencies, unsigned int flags) {
     if (flags != infinirtStreamAddCaptureDependencies &&
         flags != infinirtStreamSetCaptureDependencies)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is %u: expected infinirtStreamAddCaptureDependencies or "
-                         "infinirtStreamSetCaptureDependencies",
-                         flags);
+        return call.invalid(
+            "flags is %u: expected infinirtStreamAddCaptureDependencies or "
+            "infinirtStreamSetCaptureDependencies",
+            flags);
     if (Error error = check_edges(call, dependencyData, numDependencies)) return error;
     std::lock_guard lock(graph_mutex());
     Capture *capture = stream.capture.load(std::memory_order_relaxed);

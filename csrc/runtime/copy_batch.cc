@@ -21,10 +21,9 @@ public:
 
     Error check(size_t count, const char *name) {
         if (stream_.legacy)
-            return call_.fail(infinirtErrorInvalidValue,
-                              "stream is the null stream: expected a created stream");
+            return call_.invalid("stream is the null stream: expected a created stream");
         at_fault(SIZE_MAX, infinirtSuccess);
-        if (count == 0) return call_.fail(infinirtErrorInvalidValue, "%s is 0", name);
+        if (count == 0) return call_.invalid("%s is 0", name);
         if (stream_.capture.load(std::memory_order_acquire))
             return refuse_in_capture(call_, stream_, "a batch of copies cannot be captured");
         copies_.reserve(count);
@@ -33,13 +32,11 @@ public:
 
     Error check(infinirtMemcpySrcAccessOrder order, unsigned flags, size_t index) {
         if (order < infinirtMemcpySrcAccessOrderStream || order > infinirtMemcpySrcAccessOrderAny)
-            return call_.fail(infinirtErrorInvalidValue,
-                              "srcAccessOrder of copy %zu is %d: expected 1 to 3", index,
-                              static_cast<int>(order));
+            return call_.invalid("srcAccessOrder of copy %zu is %d: expected 1 to 3", index,
+                                 static_cast<int>(order));
         if (flags & ~static_cast<unsigned>(infinirtMemcpyFlagPreferOverlapWithCompute))
-            return call_.fail(infinirtErrorInvalidValue,
-                              "flags of copy %zu is 0x%x: expected infinirtMemcpyFlags", index,
-                              flags);
+            return call_.invalid("flags of copy %zu is 0x%x: expected infinirtMemcpyFlags", index,
+                                 flags);
         return infinirtSuccess;
     }
 
@@ -48,7 +45,7 @@ public:
         copy.read_now = order == infinirtMemcpySrcAccessOrderDuringApiCall;
         Error error = make(&copy.plan);
         if (error == infinirtSuccess && copy.plan.empty)
-            error = call_.fail(infinirtErrorInvalidValue, "copy %zu has no bytes", copies_.size());
+            error = call_.invalid("copy %zu has no bytes", copies_.size());
         if (error != infinirtSuccess) return at_fault(copies_.size(), error);
         copies_.push_back(copy);
         return error;
@@ -81,9 +78,8 @@ Error side(Call &call, const char *name, const infinirtMemcpy3DOperand &operand,
         return operand.type == infinirtMemcpyOperandTypeArray
                    ? call.fail(infinirtErrorNotSupported,
                                "%s is an array: arrays are not supported, only pointers", name)
-                   : call.fail(infinirtErrorInvalidValue,
-                               "%s.type is %d: expected infinirtMemcpyOperandTypePointer", name,
-                               static_cast<int>(operand.type));
+                   : call.invalid("%s.type is %d: expected infinirtMemcpyOperandTypePointer", name,
+                                  static_cast<int>(operand.type));
     *pointer = operand.op.ptr.ptr;
     *pitch = operand.op.ptr.rowLength ? operand.op.ptr.rowLength : extent.width;
     size_t rows = operand.op.ptr.layerHeight ? operand.op.ptr.layerHeight : extent.height;
@@ -92,9 +88,8 @@ Error side(Call &call, const char *name, const infinirtMemcpy3DOperand &operand,
                          "%s.rowLength is %zu: expected 0, or at least the width %zu", name, *pitch,
                          extent.width);
     if (rows < extent.height || __builtin_mul_overflow(*pitch, rows, slice))
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s.layerHeight is %zu: expected 0, or at least the height %zu", name,
-                         rows, extent.height);
+        return call.invalid("%s.layerHeight is %zu: expected 0, or at least the height %zu", name,
+                            rows, extent.height);
     return infinirtSuccess;
 }
 
@@ -127,15 +122,13 @@ Error MemcpyBatchAsync(Call &call, void **dsts, void **srcs, size_t *sizes, size
     Batch batch(call, stream, failIdx);
     if (Error error = batch.check(count, "count")) return error;
     if (numAttrs == 0 || numAttrs > count)
-        return call.fail(infinirtErrorInvalidValue,
-                         "numAttrs is %zu: expected 1 to the number of copies, %zu", numAttrs,
-                         count);
+        return call.invalid("numAttrs is %zu: expected 1 to the number of copies, %zu", numAttrs,
+                            count);
     for (size_t i = 0; i < numAttrs; ++i) {
         bool fits = i == 0 ? attrsIdxs[0] == 0 : attrsIdxs[i] > attrsIdxs[i - 1];
         if (!fits || attrsIdxs[i] >= count)
-            return call.fail(infinirtErrorInvalidValue,
-                             "attrsIdxs[%zu] is %zu: expected a rising list from 0 to below %zu", i,
-                             attrsIdxs[i], count);
+            return call.invalid("attrsIdxs[%zu] is %zu: expected a rising list from 0 to below %zu",
+                                i, attrsIdxs[i], count);
     }
     for (size_t i = 0; i < numAttrs; ++i)
         if (Error error = batch.check(attrs[i].srcAccessOrder, attrs[i].flags, attrsIdxs[i]))
@@ -154,8 +147,7 @@ Error Memcpy3DBatchAsync(Call &call, size_t numOps, infinirtMemcpy3DBatchOp *opL
                          size_t *failIdx, unsigned long long flags, Stream &stream) {
     Batch batch(call, stream, failIdx);
     if (Error error = batch.check(numOps, "numOps")) return error;
-    if (flags != 0)
-        return call.fail(infinirtErrorInvalidValue, "flags is 0x%llx: expected 0", flags);
+    if (flags != 0) return call.invalid("flags is 0x%llx: expected 0", flags);
     for (size_t i = 0; i < numOps; ++i)
         if (Error error = batch.check(opList[i].srcAccessOrder, opList[i].flags, i)) return error;
     for (size_t i = 0; i < numOps; ++i) {

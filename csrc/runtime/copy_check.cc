@@ -19,19 +19,18 @@ constexpr Place kPlaces[] = {
 Error outside(Call &call, const char *name, const void *pointer, size_t bytes,
               const MemoryRange &range) {
     if (!range.device)
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "%s is %p: %zu bytes from there run from host memory into an allocation of "
-            "the runtime; expected one or the other",
+        return call.invalid(
+            "%s is %p: %zu bytes from there run from host memory into an allocation of the "
+            "runtime; expected one or the other",
             name, pointer, bytes);
     if (range.kind == MemoryKind::Pool)
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: expected %zu bytes of one allocation of infinirtMallocAsync "
-                         "that was not freed",
-                         name, pointer, bytes);
-    return call.fail(infinirtErrorInvalidValue,
-                     "%s is %p: %zu bytes from there leave their allocation of %zu bytes at 0x%zx",
-                     name, pointer, bytes, range.bytes, static_cast<size_t>(range.base));
+        return call.invalid(
+            "%s is %p: expected %zu bytes of one allocation of infinirtMallocAsync that was not "
+            "freed",
+            name, pointer, bytes);
+    return call.invalid(
+        "%s is %p: %zu bytes from there leave their allocation of %zu bytes at 0x%zx", name,
+        pointer, bytes, range.bytes, static_cast<size_t>(range.base));
 }
 
 }  // namespace
@@ -58,13 +57,11 @@ Error find_operand(Call &call, const char *name, const void *pointer, size_t byt
         return infinirtSuccess;
     }
     operand->place = Place::Pageable;
-    if (!pointer)
-        return call.fail(infinirtErrorInvalidValue, "%s is null: expected %zu bytes", name, bytes);
+    if (!pointer) return call.invalid("%s is null: expected %zu bytes", name, bytes);
     if (!probe_host(cache, pointer, bytes, role == 0)) {
         if (find_elsewhere(pointer, operand)) return infinirtSuccess;
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: expected %zu bytes of memory that can be %s", name, pointer,
-                         bytes, role == 0 ? "written" : "read");
+        return call.invalid("%s is %p: expected %zu bytes of memory that can be %s", name, pointer,
+                            bytes, role == 0 ? "written" : "read");
     }
     return infinirtSuccess;
 }
@@ -85,10 +82,10 @@ constexpr bool kDeviceSides[][2] = {
 };
 
 Error not_of_a_device(Call &call, const char *name, const void *pointer, infinirtMemcpyKind kind) {
-    return call.fail(infinirtErrorInvalidValue,
-                     "%s is %p: %s asks for device memory, this is host memory that "
-                     "the runtime did not allocate, or memory that was freed",
-                     name, pointer, kKinds[kind]);
+    return call.invalid(
+        "%s is %p: %s asks for device memory, this is host memory that the runtime did not "
+        "allocate, or memory that was freed",
+        name, pointer, kKinds[kind]);
 }
 
 // Memory of another device type may be mapped for the host, and so pass for host memory.
@@ -141,9 +138,8 @@ inline bool quickly(MemoryCache &cache, const void *pointer, size_t bytes, int r
 }
 
 Error too_large(Call &call, const char *name, const void *pointer) {
-    return call.fail(infinirtErrorInvalidValue,
-                     "%s is %p: the extent from there does not fit into the address space", name,
-                     pointer);
+    return call.invalid("%s is %p: the extent from there does not fit into the address space", name,
+                        pointer);
 }
 
 }  // namespace
@@ -213,8 +209,7 @@ namespace {
 // another row or slice follows.
 Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, const infinirtPos &at,
              const infinirtExtent &extent, uintptr_t *begin, size_t *pitch, size_t *slice) {
-    if (!memory.ptr)
-        return call.fail(infinirtErrorInvalidValue, "%sPtr.ptr is null: expected memory", name);
+    if (!memory.ptr) return call.invalid("%sPtr.ptr is null: expected memory", name);
     bool one_slice = extent.depth == 1, one_row = one_slice && extent.height == 1;
     size_t rows = memory.ysize, end_of_row, end_of_slice;
     *pitch = memory.pitch;

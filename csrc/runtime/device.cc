@@ -49,66 +49,54 @@ std::string bus_id(const Device &device) {
 // What follows from the back end's description, for attributes that it does not answer itself.
 // False: unknown here.
 bool described(const InfiniDeviceInfo &info, infinirtDeviceAttr attribute, int *value) {
+    const auto answer = [value](int64_t number) {
+        *value = int(number);
+        return true;
+    };
     switch (attribute) {
         case infinirtDevAttrMultiProcessorCount:
-            *value = info.multiprocessors;
-            return true;
+            return answer(info.multiprocessors);
         case infinirtDevAttrWarpSize:
-            *value = info.warp_width;
-            return true;
+            return answer(info.warp_width);
         case infinirtDevAttrClockRate:
-            *value = info.clock_khz;
-            return true;
+            return answer(info.clock_khz);
         case infinirtDevAttrMemoryClockRate:
-            *value = info.memory_clock_khz;
-            return true;
+            return answer(info.memory_clock_khz);
         case infinirtDevAttrGlobalMemoryBusWidth:
-            *value = info.memory_bus_bits;
-            return true;
+            return answer(info.memory_bus_bits);
         case infinirtDevAttrL2CacheSize:
-            *value = info.l2_bytes;
-            return true;
+            return answer(info.l2_bytes);
         case infinirtDevAttrComputeCapabilityMajor:
-            *value = info.major;
-            return true;
+            return answer(info.major);
         case infinirtDevAttrComputeCapabilityMinor:
-            *value = info.minor;
-            return true;
+            return answer(info.minor);
         case infinirtDevAttrIntegrated:
-            *value = info.integrated;
-            return true;
+            return answer(info.integrated);
         case infinirtDevAttrAsyncEngineCount:
-            *value = info.copy_engines;
-            return true;
+            return answer(info.copy_engines);
         case infinirtDevAttrGpuOverlap:
-            *value = info.copy_engines > 0;
-            return true;
+            return answer(info.copy_engines > 0);
         case infinirtDevAttrStreamPrioritiesSupported:
-            *value = info.least_priority != info.greatest_priority;
-            return true;
+            return answer(info.least_priority != info.greatest_priority);
         case infinirtDevAttrPageableMemoryAccess:
         case infinirtDevAttrPageableMemoryAccessUsesHostPageTables:
         case infinirtDevAttrCanUseHostPointerForRegisteredMem:
         case infinirtDevAttrConcurrentManagedAccess:
         case infinirtDevAttrDirectManagedMemAccessFromHost:
         case infinirtDevAttrManagedMemory:
-            *value = info.host_pointers_usable;
-            return true;
+            return answer(info.host_pointers_usable);
         // The core's software gives these to every device.
         case infinirtDevAttrCanMapHostMemory:
         case infinirtDevAttrConcurrentKernels:
         case infinirtDevAttrUnifiedAddressing:
         case infinirtDevAttrHostRegisterSupported:
         case infinirtDevAttrMemoryPoolsSupported:
-            *value = 1;
-            return true;
+            return answer(1);
         case infinirtDevAttrMaxPitch:
-            *value = 0x7fffffff;
-            return true;
+            return answer(0x7fffffff);
         case infinirtDevAttrTextureAlignment:
         case infinirtDevAttrTexturePitchAlignment:
-            *value = 256;
-            return true;
+            return answer(256);
         default:
             *value = 0;
             return attribute > 0 && attribute < infinirtDevAttrMax;
@@ -150,10 +138,10 @@ Error check_flags(Call &call, unsigned flags) {
     unsigned schedule = flags & infinirtDeviceScheduleMask;
     if ((flags & ~infinirtDeviceMask) || (schedule & (schedule - 1)) ||
         (schedule & ~kScheduleFlags))
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected at most one infinirtDeviceSchedule... flag, with "
-                         "infinirtDeviceMapHost, ...LmemResizeToMax or ...SyncMemops",
-                         flags);
+        return call.invalid(
+            "flags is 0x%x: expected at most one infinirtDeviceSchedule... flag, with "
+            "infinirtDeviceMapHost, ...LmemResizeToMax or ...SyncMemops",
+            flags);
     return infinirtSuccess;
 }
 
@@ -182,8 +170,7 @@ Error InitDevice(Call &call, int device, unsigned int deviceFlags, unsigned int 
     Device *found = look_up(call, device, 1);
     if (!found) return call.error();
     if (flags & ~infinirtInitDeviceFlagsAreValid)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected 0 or infinirtInitDeviceFlagsAreValid", flags);
+        return call.invalid("flags is 0x%x: expected 0 or infinirtInitDeviceFlagsAreValid", flags);
     if (!(flags & infinirtInitDeviceFlagsAreValid)) return infinirtSuccess;
     if (Error error = check_flags(call, deviceFlags)) return error;
     found->flags.store(deviceFlags, std::memory_order_relaxed);
@@ -193,9 +180,7 @@ Error InitDevice(Call &call, int device, unsigned int deviceFlags, unsigned int 
 // A list of devices to try in order: the first of them that exists becomes the device of this
 // thread.
 Error SetValidDevices(Call &call, int *device_arr, int len) {
-    if (len < 0)
-        return call.fail(infinirtErrorInvalidValue, "argument 2 (len) is %d: expected 0 or more",
-                         len);
+    if (len < 0) return call.invalid("argument 2 (len) is %d: expected 0 or more", len);
     for (int i = 0; i < len; ++i)
         if (!look_up(call, device_arr[i], 1)) return call.error();
     if (len > 0)
@@ -252,8 +237,7 @@ Error DeviceGetAttribute(Call &call, int *value, infinirtDeviceAttr attr, int de
         call.thread.explanation.clear();
     }
     if (described(found->info, attr, value)) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidValue,
-                     "argument 2 (attr) is %d: expected an infinirtDevAttr value", attr);
+    return call.invalid("argument 2 (attr) is %d: expected an infinirtDevAttr value", attr);
 }
 
 Error ChooseDevice(Call &call, int *device, const infinirtDeviceProp *prop) {
@@ -300,8 +284,7 @@ Error DeviceGetPCIBusId(Call &call, char *pciBusId, int len, int device) {
     if (!found) return call.error();
     std::string id = bus_id(*found);
     if (len <= static_cast<int>(id.size()))
-        return call.fail(infinirtErrorInvalidValue, "argument 2 (len) is %d: expected %zu or more",
-                         len, id.size() + 1);
+        return call.invalid("argument 2 (len) is %d: expected %zu or more", len, id.size() + 1);
     memcpy(pciBusId, id.c_str(), id.size() + 1);
     return infinirtSuccess;
 }

@@ -10,10 +10,9 @@ namespace {
 Error check_not_captured(Call &call, Event &event) {
     if (event.capture_id.load(std::memory_order_acquire) == 0) return infinirtSuccess;
     if (!event.capture.load(std::memory_order_acquire))
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "the event was last recorded in a stream capture that has ended: record it "
-            "again first");
+        return call.invalid(
+            "the event was last recorded in a stream capture that has ended: record it again "
+            "first");
     return call.fail(
         infinirtErrorCapturedEvent,
         "the event was last recorded in a stream capture: it can only be waited for by "
@@ -114,14 +113,13 @@ Error EventCreateWithFlags(Call &call, infinirtEvent_t *event, unsigned int flag
     constexpr unsigned kKnown =
         infinirtEventBlockingSync | infinirtEventDisableTiming | infinirtEventInterprocess;
     if (flags & ~kKnown)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected a union of infinirtEventBlockingSync, "
-                         "infinirtEventDisableTiming and infinirtEventInterprocess",
-                         flags);
+        return call.invalid(
+            "flags is 0x%x: expected a union of infinirtEventBlockingSync, "
+            "infinirtEventDisableTiming and infinirtEventInterprocess",
+            flags);
     if ((flags & infinirtEventInterprocess) && !(flags & infinirtEventDisableTiming))
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags has infinirtEventInterprocess: expected infinirtEventDisableTiming "
-                         "with it");
+        return call.invalid(
+            "flags has infinirtEventInterprocess: expected infinirtEventDisableTiming with it");
     Device &device = call.device();
     void *driver = nullptr;
     Error error = device.driver().event_create(device.index, flags, &driver);
@@ -148,10 +146,9 @@ Error EventRecord(Call &call, Event &event, Stream &stream) {
 
 Error EventRecordWithFlags(Call &call, Event &event, Stream &stream, unsigned int flags) {
     if (flags & ~infinirtEventRecordExternal)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected infinirtEventRecordDefault or "
-                         "infinirtEventRecordExternal",
-                         flags);
+        return call.invalid(
+            "flags is 0x%x: expected infinirtEventRecordDefault or infinirtEventRecordExternal",
+            flags);
     if (&event.device != &stream.device)
         return call.fail(
             infinirtErrorInvalidResourceHandle,
@@ -210,10 +207,8 @@ Error EventElapsedTime(Call &call, float *ms, Event &start, Event &end) {
 
 Error StreamWaitEvent(Call &call, Stream &stream, Event &event, unsigned int flags) {
     if (flags & ~infinirtEventWaitExternal)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected infinirtEventWaitDefault or "
-                         "infinirtEventWaitExternal",
-                         flags);
+        return call.invalid(
+            "flags is 0x%x: expected infinirtEventWaitDefault or infinirtEventWaitExternal", flags);
     bool handled = false;
     if (captures_in_progress.load(std::memory_order_acquire) ||
         event.capture_id.load(std::memory_order_acquire)) [[unlikely]] {

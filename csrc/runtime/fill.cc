@@ -18,18 +18,16 @@ Error check_fill(Call &call, const char *name, FillPlan *plan) {
     size_t row, span;
     if (__builtin_mul_overflow(fill.width, fill.element, &row) ||
         (fill.height > 1 && fill.pitch < row))
-        return call.fail(infinirtErrorInvalidValue,
-                         "pitch is %zu: expected at least the %zu elements of %u bytes in a row",
-                         fill.pitch, fill.width, fill.element);
+        return call.invalid("pitch is %zu: expected at least the %zu elements of %u bytes in a row",
+                            fill.pitch, fill.width, fill.element);
     if (!box_span(row, fill.height, fill.depth, fill.pitch, fill.slice, &span))
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: the extent from there does not fit into the address space",
-                         name, fill.dst);
+        return call.invalid("%s is %p: the extent from there does not fit into the address space",
+                            name, fill.dst);
     if (Error error = find_operand(call, name, fill.dst, span, 0, &plan->dst)) return error;
     if (!plan->dst.as_device())
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: expected device, managed or pinned memory that was not freed",
-                         name, fill.dst);
+        return call.invalid(
+            "%s is %p: expected device, managed or pinned memory that was not freed", name,
+            fill.dst);
     return infinirtSuccess;
 }
 
@@ -50,10 +48,10 @@ Error plan_fill(Call &call, const infinirtPitchedPtr &memory, int value,
     if (extent.depth > 1) {
         if (memory.pitch < extent.width || memory.ysize < extent.height ||
             __builtin_mul_overflow(memory.pitch, memory.ysize, &fill.slice))
-            return call.fail(infinirtErrorInvalidValue,
-                             "pitchedDevPtr has pitch %zu and ysize %zu: expected at least the "
-                             "extent's %zu bytes x %zu rows",
-                             memory.pitch, memory.ysize, extent.width, extent.height);
+            return call.invalid(
+                "pitchedDevPtr has pitch %zu and ysize %zu: expected at least the extent's %zu "
+                "bytes x %zu rows",
+                memory.pitch, memory.ysize, extent.width, extent.height);
     }
     return check_fill(call, "devPtr", plan);
 }
@@ -85,14 +83,12 @@ Error make_fill(Call &call, const infinirtMemsetParams &parameters, InfiniWork *
     *empty = parameters.width == 0 || parameters.height == 0;
     unsigned element = parameters.elementSize;
     if (element != 1 && element != 2 && element != 4)
-        return call.fail(infinirtErrorInvalidValue, "elementSize is %u: expected 1, 2 or 4",
-                         element);
+        return call.invalid("elementSize is %u: expected 1, 2 or 4", element);
     if (*empty) return infinirtSuccess;
     if (reinterpret_cast<uintptr_t>(parameters.dst) % element != 0 ||
         (parameters.height > 1 && parameters.pitch % element != 0))
-        return call.fail(infinirtErrorInvalidValue,
-                         "dst is %p with pitch %zu: expected multiples of elementSize, %u",
-                         parameters.dst, parameters.pitch, element);
+        return call.invalid("dst is %p with pitch %zu: expected multiples of elementSize, %u",
+                            parameters.dst, parameters.pitch, element);
     FillPlan plan;
     plan.work.kind = INFINI_WORK_FILL;
     plan.work.as.fill = {.dst = parameters.dst,

@@ -10,15 +10,14 @@ namespace {
 Error find_switchable(Call &call, const Exec &exec, const Node &node, Node **copy) {
     if (node.type != infinirtGraphNodeTypeMemcpy && node.type != infinirtGraphNodeTypeMemset &&
         node.type != infinirtGraphNodeTypeKernel)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (hNode) is of type %s: expected a copy, fill or kernel node",
-                         type_name(node.type));
+        return call.invalid(
+            "argument 2 (hNode) is of type %s: expected a copy, fill or kernel node",
+            type_name(node.type));
     auto found = exec.nodes.find(node.id);
     if (found == exec.nodes.end())
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "argument 2 (hNode) is not part of argument 1: expected a node of the graph "
-            "that was instantiated");
+        return call.invalid(
+            "argument 2 (hNode) is not part of argument 1: expected a node of the graph that was "
+            "instantiated");
     *copy = found->second;
     return infinirtSuccess;
 }

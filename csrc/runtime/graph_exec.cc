@@ -21,18 +21,17 @@ struct Problem {
 
 Error check_flags(Call &call, unsigned long long flags, bool with_parameters) {
     if (flags & ~kKnownFlags)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%llx: expected a union of infinirtGraphInstantiateFlags",
-                         flags);
+        return call.invalid("flags is 0x%llx: expected a union of infinirtGraphInstantiateFlags",
+                            flags);
     if (flags & infinirtGraphInstantiateFlagDeviceLaunch)
         return call.fail(
             infinirtErrorNotSupported,
             "flags has infinirtGraphInstantiateFlagDeviceLaunch: graphs are launched from "
             "the host only");
     if ((flags & infinirtGraphInstantiateFlagUpload) && !with_parameters)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags has infinirtGraphInstantiateFlagUpload: expected "
-                         "infinirtGraphInstantiateWithParams, which takes a stream for it");
+        return call.invalid(
+            "flags has infinirtGraphInstantiateFlagUpload: expected "
+            "infinirtGraphInstantiateWithParams, which takes a stream for it");
     return infinirtSuccess;
 }
 
@@ -45,8 +44,7 @@ Error check_graph(Call &call, const Graph &graph, Problem *problem) {
         for (Node *node : graph.nodes)
             if (!reached[node->mark]) problem->node = node;
         problem->result = infinirtGraphInstantiateInvalidStructure;
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "the edges of the graph form a cycle: expected an order in which nodes can run");
     }
     for (Node *node : order) {
@@ -58,10 +56,8 @@ Error check_graph(Call &call, const Graph &graph, Problem *problem) {
                              node->device->backend.name.c_str(), call.thread.backend->name.c_str());
         }
         if (node->event && !event_use(*node).driver)
-            return call.fail(
-                infinirtErrorInvalidValue,
-                "the event of an %s node was destroyed: expected it to live as long as the "
-                "graph",
+            return call.invalid(
+                "the event of an %s node was destroyed: expected it to live as long as the graph",
                 type_name(node->type));
         if (node->child)
             if (Error error = check_graph(call, *node->child, problem)) return error;

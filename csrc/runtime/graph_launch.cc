@@ -11,10 +11,9 @@ Error check_events(Call &call, const Exec &exec) {
     for (const EventUse &use : exec.event_uses) {
         const Event *event = EventTable::get().find(use.event);
         if (event && event->driver == use.driver) continue;
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "an event that the graph %s was destroyed: expected it to live as long as the "
-            "graph is launched",
+        return call.invalid(
+            "an event that the graph %s was destroyed: expected it to live as long as the graph is "
+            "launched",
             use.records ? "records" : "waits for");
     }
     return infinirtSuccess;
@@ -112,10 +111,10 @@ Error launch(Call &call, Exec &exec, Stream &stream) {
     {
         std::lock_guard lock(exec.mutex());
         if (&stream.device.backend != &exec.home->backend)
-            return call.fail(infinirtErrorInvalidValue,
-                             "argument 2 (stream) is of kind %s, the graph's nodes are of kind %s: "
-                             "expected the same device type",
-                             stream.device.backend.name.c_str(), exec.home->backend.name.c_str());
+            return call.invalid(
+                "argument 2 (stream) is of kind %s, the graph's nodes are of kind %s: expected the "
+                "same device type",
+                stream.device.backend.name.c_str(), exec.home->backend.name.c_str());
         if (!exec.event_uses.empty()) {
             if (Error dead = check_events(call, exec)) return dead;
             captured = forget_records(exec);

@@ -83,8 +83,7 @@ bool sweep_graph_leftovers() {
 
 std::shared_ptr<GraphMemory> reserve_graph_memory(Call &call, Device &device, size_t bytes) {
     if (bytes == 0) {
-        call.fail(infinirtErrorInvalidValue,
-                  "the size is 0: expected at least one byte to allocate");
+        call.invalid("the size is 0: expected at least one byte to allocate");
         return nullptr;
     }
     void *base = nullptr;
@@ -116,16 +115,15 @@ std::shared_ptr<GraphMemory> find_graph_memory(const void *base) {
 std::shared_ptr<GraphMemory> check_free_node(Call &call, const Graph &graph, const void *pointer) {
     std::shared_ptr<GraphMemory> memory = find_graph_memory(pointer);
     if (!memory) {
-        call.fail(infinirtErrorInvalidValue,
-                  "the address (dptr) is %p, not that of an allocation node: expected one that "
-                  "infinirtGraphAddMemAllocNode or a captured infinirtMallocAsync gave",
-                  pointer);
+        call.invalid(
+            "the address (dptr) is %p, not that of an allocation node: expected one that "
+            "infinirtGraphAddMemAllocNode or a captured infinirtMallocAsync gave",
+            pointer);
         return nullptr;
     }
     for (const Node *node : graph.nodes) {
         if (node->type != infinirtGraphNodeTypeMemFree || node->memory != memory) continue;
-        call.fail(infinirtErrorInvalidValue, "the address %p is freed by another node of the graph",
-                  pointer);
+        call.invalid("the address %p is freed by another node of the graph", pointer);
         return nullptr;
     }
     return memory;
@@ -185,18 +183,16 @@ Error use_memory(Call &call, const MemoryUse &use, bool free_first) {
     for (auto *list : {&use.leaves, &use.transient})
         for (const GraphMemory *memory : *list)
             if (memory->live && !free_first)
-                return call.fail(
-                    infinirtErrorInvalidValue,
-                    "the memory at %p, which an earlier launch allocated, was not freed: "
-                    "free it first, or instantiate with "
-                    "infinirtGraphInstantiateFlagAutoFreeOnLaunch",
+                return call.invalid(
+                    "the memory at %p, which an earlier launch allocated, was not freed: free it "
+                    "first, or instantiate with infinirtGraphInstantiateFlagAutoFreeOnLaunch",
                     memory->base);
     for (const GraphMemory *memory : use.frees)
         if (!memory->live)
-            return call.fail(infinirtErrorInvalidValue,
-                             "the graph frees memory at %p that is not allocated now: expected a "
-                             "launch of the graph that allocates it before",
-                             memory->base);
+            return call.invalid(
+                "the graph frees memory at %p that is not allocated now: expected a launch of the "
+                "graph that allocates it before",
+                memory->base);
 
     auto begin = [](GraphMemory *memory) {
         Device &device = memory->device;
@@ -286,10 +282,8 @@ Error DeviceGetGraphMemAttribute(Call &call, int device, infinirtGraphMemAttribu
     if (!which) return call.error();
     std::atomic<uint64_t> *amount = attribute(*which, attr);
     if (!amount)
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "argument 2 (attr) is %d: expected used or reserved memory, current or high "
-            "(0 to 3)",
+        return call.invalid(
+            "argument 2 (attr) is %d: expected used or reserved memory, current or high (0 to 3)",
             static_cast<int>(attr));
     uint64_t bytes = amount->load(std::memory_order_relaxed);
     memcpy(value, &bytes, sizeof bytes);  // the client's pointer may be misaligned
@@ -302,16 +296,14 @@ Error DeviceSetGraphMemAttribute(Call &call, int device, infinirtGraphMemAttribu
     if (!which) return call.error();
     bool used = attr == infinirtGraphMemAttrUsedMemHigh;
     if (!used && attr != infinirtGraphMemAttrReservedMemHigh)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (attr) is %d: expected one of the two high-water marks",
-                         static_cast<int>(attr));
+        return call.invalid("argument 2 (attr) is %d: expected one of the two high-water marks",
+                            static_cast<int>(attr));
     unsigned long long wanted;
     static_assert(sizeof wanted == sizeof(uint64_t));
     memcpy(&wanted, value, sizeof wanted);
     if (wanted != 0)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 3 (value) points to %llu: expected 0, which resets the mark",
-                         wanted);
+        return call.invalid("argument 3 (value) points to %llu: expected 0, which resets the mark",
+                            wanted);
     auto &current = used ? which->graph_memory_used : which->graph_memory_reserved;
     attribute(*which, attr)
         ->store(current.load(std::memory_order_relaxed), std::memory_order_relaxed);

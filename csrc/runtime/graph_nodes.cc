@@ -13,20 +13,19 @@ namespace {
 Error find_dependencies(Call &call, const Graph &graph, const infinirtGraphNode_t *handles,
                         size_t count, std::vector<Node *> *nodes) {
     if (count > graph.nodes.size())
-        return call.fail(infinirtErrorInvalidValue,
-                         "numDependencies is %zu: the graph has only %zu nodes to depend on", count,
-                         graph.nodes.size());
+        return call.invalid("numDependencies is %zu: the graph has only %zu nodes to depend on",
+                            count, graph.nodes.size());
     if (Error error = find_nodes(call, graph, handles, count, "pDependencies", nodes)) return error;
     std::vector<Node *> sorted = *nodes;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-        return call.fail(infinirtErrorInvalidValue,
-                         "pDependencies names a node twice: expected each node once");
+        return call.invalid("pDependencies names a node twice: expected each node once");
     return infinirtSuccess;
 }
 
 Error add(Call &call, infinirtGraphNode_t *out, Graph &graph, const infinirtGraphNode_t *handles,
-          size_t count, infinirtGraphNodeType type, Device &device, NodeParameters &made) {
+          size_t count, infinirtGraphNodeType type, Device &device, Made made) {
+    if (made.error != infinirtSuccess) return made.error;
     GraphLock lock;
     std::vector<Node *> dependencies;
     if (Error error = find_dependencies(call, graph, handles, count, &dependencies)) return error;
@@ -47,8 +46,8 @@ Error check_movable(Call &call, const Graph &graph, const Graph &child) {
                          "the child graph is being captured into: it cannot be moved into a node");
     for (const Graph *outer = &graph;; outer = outer->owner->graph) {
         if (outer == &child)
-            return call.fail(infinirtErrorInvalidValue,
-                             "the child graph would become part of itself: expected another graph");
+            return call.invalid(
+                "the child graph would become part of itself: expected another graph");
         if (!outer->owner) return infinirtSuccess;
     }
 }
@@ -82,22 +81,19 @@ Error add_child(Call &call, infinirtGraphNode_t *out, Graph &graph,
 
 Error check_access(Call &call, const infinirtMemAllocNodeParams &wanted) {
     if (wanted.accessDescCount > 0 && !wanted.accessDescs)
-        return call.fail(infinirtErrorInvalidValue,
-                         "nodeParams.accessDescs is null: expected %zu descriptions",
-                         wanted.accessDescCount);
+        return call.invalid("nodeParams.accessDescs is null: expected %zu descriptions",
+                            wanted.accessDescCount);
     size_t devices = call.thread.backend->devices.size();
     if (wanted.accessDescCount > devices)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "nodeParams.accessDescCount is %zu: expected at most one for each of %zu devices",
             wanted.accessDescCount, devices);
     for (size_t i = 0; i < wanted.accessDescCount; ++i) {
         const infinirtMemAccessDesc &each = wanted.accessDescs[i];
         if (each.location.type != infinirtMemLocationTypeDevice || each.location.id < 0 ||
             static_cast<size_t>(each.location.id) >= devices)
-            return call.fail(infinirtErrorInvalidValue,
-                             "nodeParams.accessDescs[%zu] names no device: expected one of %zu", i,
-                             devices);
+            return call.invalid("nodeParams.accessDescs[%zu] names no device: expected one of %zu",
+                                i, devices);
     }
     return infinirtSuccess;
 }
@@ -107,10 +103,9 @@ Error make_allocation(Call &call, infinirtMemAllocNodeParams *wanted, NodeParame
                       Device **device) {
     const infinirtMemPoolProps &properties = wanted->poolProps;
     if (properties.allocType != infinirtMemAllocationTypePinned)
-        return call.fail(infinirtErrorInvalidValue,
-                         "nodeParams.poolProps.allocType is %d: expected "
-                         "infinirtMemAllocationTypePinned",
-                         static_cast<int>(properties.allocType));
+        return call.invalid(
+            "nodeParams.poolProps.allocType is %d: expected infinirtMemAllocationTypePinned",
+            static_cast<int>(properties.allocType));
     if (properties.handleTypes != infinirtMemHandleTypeNone)
         return call.fail(
             infinirtErrorNotSupported,
@@ -123,9 +118,8 @@ Error make_allocation(Call &call, infinirtMemAllocNodeParams *wanted, NodeParame
             static_cast<int>(properties.location.type));
     auto &devices = call.thread.backend->devices;
     if (properties.location.id < 0 || static_cast<size_t>(properties.location.id) >= devices.size())
-        return call.fail(infinirtErrorInvalidValue,
-                         "nodeParams.poolProps.location.id is %d: expected 0 to %zu",
-                         properties.location.id, devices.size() - 1);
+        return call.invalid("nodeParams.poolProps.location.id is %d: expected 0 to %zu",
+                            properties.location.id, devices.size() - 1);
     if (Error error = check_access(call, *wanted)) return error;
     *device = devices[properties.location.id].get();
     made->memory = reserve_graph_memory(call, **device, wanted->bytesize);
@@ -148,10 +142,11 @@ Error add_allocation(Call &call, infinirtGraphNode_t *out, Graph &graph,
         if (Error error = find_dependencies(call, graph, handles, count, &dependencies))
             return error;
     }
-    NodeParameters made;
+    Made made;
     Device *device = nullptr;
     if (Error error = make_allocation(call, wanted, &made, &device)) return error;
-    return add(call, out, graph, handles, count, infinirtGraphNodeTypeMemAlloc, *device, made);
+    return add(call, out, graph, handles, count, infinirtGraphNodeTypeMemAlloc, *device,
+               std::move(made));
 }
 
 Error add_free(Call &call, infinirtGraphNode_t *out, Graph &graph,
@@ -173,44 +168,35 @@ namespace impl {
 Error GraphAddMemcpyNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                          const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                          const infinirtMemcpy3DParms *pCopyParams) {
-    NodeParameters made;
-    if (Error error = make_memcpy(call, *pCopyParams, &made)) return error;
     return add(call, pGraphNode, graph, pDependencies, numDependencies, infinirtGraphNodeTypeMemcpy,
-               call.device(), made);
+               call.device(), make_memcpy(call, *pCopyParams));
 }
 
 Error GraphAddMemcpyNode1D(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                            const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                            void *dst, const void *src, size_t count, infinirtMemcpyKind kind) {
-    NodeParameters made;
-    if (Error error = make_memcpy(call, dst, src, count, kind, &made)) return error;
     return add(call, pGraphNode, graph, pDependencies, numDependencies, infinirtGraphNodeTypeMemcpy,
-               call.device(), made);
+               call.device(), make_memcpy(call, dst, src, count, kind));
 }
 
 Error GraphAddMemsetNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                          const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                          const infinirtMemsetParams *pMemsetParams) {
-    NodeParameters made;
-    if (Error error = make_memset(call, *pMemsetParams, &made)) return error;
     return add(call, pGraphNode, graph, pDependencies, numDependencies, infinirtGraphNodeTypeMemset,
-               call.device(), made);
+               call.device(), make_memset(call, *pMemsetParams));
 }
 
 Error GraphAddHostNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                        const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                        const infinirtHostNodeParams *pNodeParams) {
-    NodeParameters made;
-    if (Error error = make_host(call, pNodeParams->fn, pNodeParams->userData, &made)) return error;
     return add(call, pGraphNode, graph, pDependencies, numDependencies, infinirtGraphNodeTypeHost,
-               call.device(), made);
+               call.device(), make_host(call, pNodeParams->fn, pNodeParams->userData));
 }
 
 Error GraphAddEmptyNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                         const infinirtGraphNode_t *pDependencies, size_t numDependencies) {
-    NodeParameters made;
     return add(call, pGraphNode, graph, pDependencies, numDependencies, infinirtGraphNodeTypeEmpty,
-               call.device(), made);
+               call.device(), Made());
 }
 
 Error GraphAddChildGraphNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
@@ -222,19 +208,15 @@ Error GraphAddChildGraphNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph 
 Error GraphAddEventRecordNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                               const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                               Event &event) {
-    NodeParameters made;
-    made.event = &event;
     return add(call, pGraphNode, graph, pDependencies, numDependencies,
-               infinirtGraphNodeTypeEventRecord, event.device, made);
+               infinirtGraphNodeTypeEventRecord, event.device, Made(event));
 }
 
 Error GraphAddEventWaitNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                             const infinirtGraphNode_t *pDependencies, size_t numDependencies,
                             Event &event) {
-    NodeParameters made;
-    made.event = &event;
     return add(call, pGraphNode, graph, pDependencies, numDependencies,
-               infinirtGraphNodeTypeWaitEvent, call.device(), made);
+               infinirtGraphNodeTypeWaitEvent, call.device(), Made(event));
 }
 
 Error GraphAddMemAllocNode(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
@@ -286,8 +268,7 @@ Error GraphAddNode_v2(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
             infinirtGraphChildGraphNodeOwnership ownership = nodeParams->graph.ownership;
             if (ownership != infinirtGraphChildGraphOwnershipClone &&
                 ownership != infinirtGraphChildGraphOwnershipMove)
-                return call.fail(
-                    infinirtErrorInvalidValue,
+                return call.invalid(
                     "nodeParams.graph.ownership is %d: expected clone or move (0 or 1)",
                     static_cast<int>(ownership));
             Graph *child = call.graph(nodeParams->graph.graph, 5, "nodeParams.graph.graph");
@@ -296,8 +277,8 @@ Error GraphAddNode_v2(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
                              ownership == infinirtGraphChildGraphOwnershipMove);
         }
         default: {
-            NodeParameters made;
-            if (Error error = make_parameters(call, *nodeParams, &made)) return error;
+            const Made made = make_parameters(call, *nodeParams);
+            if (made.error != infinirtSuccess) return made.error;
             bool record = nodeParams->type == infinirtGraphNodeTypeEventRecord;
             return add(call, pGraphNode, graph, pDependencies, numDependencies, nodeParams->type,
                        record ? made.event->device : call.device(), made);

@@ -11,14 +11,22 @@ Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *hand
 // All zero, or no data at all.
 Error check_edge_data(Call &call, const infinirtGraphEdgeData *data, size_t count);
 
-Error make_memcpy(Call &call, const infinirtMemcpy3DParms &copy, NodeParameters *made);
-Error make_memcpy(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
-                  NodeParameters *made);
-Error make_memset(Call &call, const infinirtMemsetParams &fill, NodeParameters *made);
-Error make_host(Call &call, infinirtHostFn_t function, void *data, NodeParameters *made);
+// What a node is to do, or why it cannot: the error is recorded.
+struct Made : NodeParameters {
+    Error error = infinirtSuccess;
+
+    Made() = default;
+    Made(Error error) : error(error) {}
+    explicit Made(Event &event) { this->event = &event; }
+};
+
+Made make_memcpy(Call &call, const infinirtMemcpy3DParms &copy);
+Made make_memcpy(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind);
+Made make_memset(Call &call, const infinirtMemsetParams &fill);
+Made make_host(Call &call, infinirtHostFn_t function, void *data);
 // From the members of the union that belong to Memcpy, Memset, Host, EventRecord and WaitEvent.
 Error check_reserved(Call &call, const infinirtGraphNodeParams &parameters);
-Error make_parameters(Call &call, const infinirtGraphNodeParams &parameters, NodeParameters *made);
+Made make_parameters(Call &call, const infinirtGraphNodeParams &parameters);
 
 // What a client wants to set must belong to the node's type.
 Error check_type(Call &call, const Node &node, infinirtGraphNodeType type);

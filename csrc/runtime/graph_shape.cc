@@ -25,9 +25,8 @@ Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *hand
     for (size_t i = 0; i < count; ++i) {
         Node *node = NodeTable::get().find(handles[i]);
         if (!node || node->graph != &graph)
-            return call.fail(infinirtErrorInvalidValue,
-                             "%s[%zu] is %s: expected a live node of the graph", name, i,
-                             node ? "a node of another graph" : "no node");
+            return call.invalid("%s[%zu] is %s: expected a live node of the graph", name, i,
+                                node ? "a node of another graph" : "no node");
         nodes->push_back(node);
     }
     return infinirtSuccess;
@@ -41,8 +40,8 @@ Error hand_over(Call &call, const std::vector<Node *> &nodes, infinirtGraphNode_
                 infinirtGraphEdgeData *edges, size_t *count) {
     if (out) {
         if (*count > PTRDIFF_MAX / sizeof *out)
-            return call.fail(infinirtErrorInvalidValue,
-                             "the room is said to be for %zu items: no array is that long", *count);
+            return call.invalid("the room is said to be for %zu items: no array is that long",
+                                *count);
         for (size_t i = 0; i < *count; ++i)
             out[i] = i < nodes.size() ? handle_of(nodes[i]) : nullptr;
         if (edges) std::fill_n(edges, std::min(*count, nodes.size()), infinirtGraphEdgeData{});
@@ -54,8 +53,7 @@ Error hand_over(Call &call, const std::vector<Node *> &nodes, infinirtGraphNode_
 Error hand_over_edges(Call &call, const Graph &graph, infinirtGraphNode_t *from,
                       infinirtGraphNode_t *to, infinirtGraphEdgeData *data, size_t *count) {
     if (!from != !to)
-        return call.fail(infinirtErrorInvalidValue,
-                         "one of arguments 2 (from) and 3 (to) is null: expected both or none");
+        return call.invalid("one of arguments 2 (from) and 3 (to) is null: expected both or none");
     std::vector<Node *> starts, ends;
     for (Node *node : graph.nodes)
         for (Node *earlier : node->dependencies) {
@@ -77,9 +75,8 @@ Error find_edges(Call &call, const Graph &graph, const infinirtGraphNode_t *from
                  Edges *edges) {
     size_t nodes = graph.nodes.size();
     if (nodes == 0 ? count > 0 : count / nodes >= nodes)
-        return call.fail(infinirtErrorInvalidValue,
-                         "numDependencies is %zu: the graph has only %zu nodes to connect", count,
-                         nodes);
+        return call.invalid("numDependencies is %zu: the graph has only %zu nodes to connect",
+                            count, nodes);
     if (Error error = check_edge_data(call, data, count)) return error;
     if (Error error = find_nodes(call, graph, from, count, "from", &edges->from)) return error;
     return find_nodes(call, graph, to, count, "to", &edges->to);
@@ -107,9 +104,7 @@ Error check_removable(Call &call, const Graph &graph) {
 namespace impl {
 
 Error GraphCreate(Call &call, infinirtGraph_t *pGraph, unsigned int flags) {
-    if (flags != 0)
-        return call.fail(infinirtErrorInvalidValue, "argument 2 (flags) is 0x%x: expected 0",
-                         flags);
+    if (flags != 0) return call.invalid("argument 2 (flags) is 0x%x: expected 0", flags);
     GraphLock lock;
     Graph *graph = new_graph();
     if (!graph) return call.fail(infinirtErrorMemoryAllocation, "too many graphs");
@@ -120,8 +115,7 @@ Error GraphCreate(Call &call, infinirtGraph_t *pGraph, unsigned int flags) {
 Error GraphDestroy(Call &call, Graph &graph) {
     GraphLock lock;
     if (graph.owner)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "argument 1 (graph) belongs to a child-graph node: it goes with that node");
     if (is_captured(graph))
         return call.fail(infinirtErrorIllegalState,
@@ -153,10 +147,9 @@ Error GraphNodeFindInClone(Call &call, infinirtGraphNode_t *pNode, Node &origina
         *pNode = handle_of(node);
         return infinirtSuccess;
     }
-    return call.fail(
-        infinirtErrorInvalidValue,
-        "argument 3 (clonedGraph) has no copy of argument 2 (originalNode): expected a "
-        "clone of the node's graph in which the copy was not destroyed");
+    return call.invalid(
+        "argument 3 (clonedGraph) has no copy of argument 2 (originalNode): expected a clone of "
+        "the node's graph in which the copy was not destroyed");
 }
 
 Error GraphNodeGetType(Call &, Node &node, infinirtGraphNodeType *pType) {
@@ -233,8 +226,9 @@ Error GraphAddDependencies_v2(Call &call, Graph &graph, const infinirtGraphNode_
             continue;
         }
         while (i-- > 0) disconnect(edges.from[i], edges.to[i]);
-        return call.fail(infinirtErrorInvalidValue, "%s: expected edges that do not exist yet",
-                         exists ? "an edge exists already" : "an edge goes from a node to itself");
+        return call.invalid(
+            "%s: expected edges that do not exist yet",
+            exists ? "an edge exists already" : "an edge goes from a node to itself");
     }
     return infinirtSuccess;
 }
@@ -255,8 +249,7 @@ Error GraphRemoveDependencies_v2(Call &call, Graph &graph, const infinirtGraphNo
         if (Error error = check_removable(call, graph)) return error;
     for (size_t i = 0; i < numDependencies; ++i)
         if (!connected(edges.from[i], edges.to[i]))
-            return call.fail(
-                infinirtErrorInvalidValue,
+            return call.invalid(
                 "from[%zu] and to[%zu] are not connected: expected an edge of the graph", i, i);
     for (size_t i = 0; i < numDependencies; ++i) disconnect(edges.from[i], edges.to[i]);
     return infinirtSuccess;

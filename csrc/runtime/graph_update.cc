@@ -105,22 +105,21 @@ private:
 Error find_copy(Call &call, const Exec &exec, const Node &node, Node **copy) {
     auto found = exec.nodes.find(node.id);
     if (found == exec.nodes.end())
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "argument 2 (node) is not part of argument 1: expected a node of the graph "
-            "that was instantiated");
+        return call.invalid(
+            "argument 2 (node) is not part of argument 1: expected a node of the graph that was "
+            "instantiated");
     *copy = found->second;
     return infinirtSuccess;
 }
 
 Error set_in_exec(Call &call, Exec &exec, const Node &node, infinirtGraphNodeType type,
-                  const NodeParameters &next) {
+                  const Made &next) {
+    if (next.error != infinirtSuccess) return next.error;
     Change change(call, exec);
     Node *copy = nullptr;
     if (Error error = check_type(call, node, type)) return error;
     if (Error error = find_copy(call, exec, node, &copy)) return error;
-    if (const char *reason = limit(*copy, next, *copy->device))
-        return call.fail(infinirtErrorInvalidValue, "%s", reason);
+    if (const char *reason = limit(*copy, next, *copy->device)) return call.invalid("%s", reason);
     replace(exec, *copy, next);
     return infinirtSuccess;
 }
@@ -270,49 +269,39 @@ Error GraphExecNodeSetParams(Call &call, Exec &graphExec, Node &node,
         if (!child) return call.error();
         return GraphExecChildGraphNodeSetParams(call, graphExec, node, *child);
     }
-    NodeParameters made;
-    if (Error error = make_parameters(call, *nodeParams, &made)) return error;
-    return set_in_exec(call, graphExec, node, nodeParams->type, made);
+    return set_in_exec(call, graphExec, node, nodeParams->type, make_parameters(call, *nodeParams));
 }
 
 Error GraphExecMemcpyNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                    const infinirtMemcpy3DParms *pNodeParams) {
-    NodeParameters made;
-    if (Error error = make_memcpy(call, *pNodeParams, &made)) return error;
-    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy,
+                       make_memcpy(call, *pNodeParams));
 }
 
 Error GraphExecMemcpyNodeSetParams1D(Call &call, Exec &hGraphExec, Node &node, void *dst,
                                      const void *src, size_t count, infinirtMemcpyKind kind) {
-    NodeParameters made;
-    if (Error error = make_memcpy(call, dst, src, count, kind, &made)) return error;
-    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy,
+                       make_memcpy(call, dst, src, count, kind));
 }
 
 Error GraphExecMemsetNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                    const infinirtMemsetParams *pNodeParams) {
-    NodeParameters made;
-    if (Error error = make_memset(call, *pNodeParams, &made)) return error;
-    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemset, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemset,
+                       make_memset(call, *pNodeParams));
 }
 
 Error GraphExecHostNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                  const infinirtHostNodeParams *pNodeParams) {
-    NodeParameters made;
-    if (Error error = make_host(call, pNodeParams->fn, pNodeParams->userData, &made)) return error;
-    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeHost, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeHost,
+                       make_host(call, pNodeParams->fn, pNodeParams->userData));
 }
 
 Error GraphExecEventRecordNodeSetEvent(Call &call, Exec &hGraphExec, Node &hNode, Event &event) {
-    NodeParameters made;
-    made.event = &event;
-    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeEventRecord, made);
+    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeEventRecord, Made(event));
 }
 
 Error GraphExecEventWaitNodeSetEvent(Call &call, Exec &hGraphExec, Node &hNode, Event &event) {
-    NodeParameters made;
-    made.event = &event;
-    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeWaitEvent, made);
+    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeWaitEvent, Made(event));
 }
 
 }  // namespace impl

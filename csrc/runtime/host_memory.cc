@@ -39,10 +39,10 @@ bool all_mapped(uintptr_t begin, size_t bytes) {
 }
 
 Error unknown_host(Call &call, const char *name, const void *pointer) {
-    return call.fail(infinirtErrorInvalidValue,
-                     "%s is %p: expected memory of infinirtMallocHost, infinirtHostAlloc or "
-                     "infinirtHostRegister",
-                     name, pointer);
+    return call.invalid(
+        "%s is %p: expected memory of infinirtMallocHost, infinirtHostAlloc or "
+        "infinirtHostRegister",
+        name, pointer);
 }
 
 }  // namespace
@@ -58,8 +58,7 @@ namespace impl {
 
 Error HostAlloc(Call &call, void **pHost, size_t size, unsigned int flags) {
     if (flags & ~kAllocFlags)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected a union of infinirtHostAlloc flags", flags);
+        return call.invalid("flags is 0x%x: expected a union of infinirtHostAlloc flags", flags);
     if (size == 0) {
         *pHost = nullptr;
         return infinirtSuccess;
@@ -98,17 +97,16 @@ Error FreeHost(Call &call, void *ptr) {
     if (!remove_memory(ptr, MemoryKind::Pinned, &range)) {
         bool known = find_memory(ptr, &range);
         if (known && range.kind == MemoryKind::Pinned)
-            return call.fail(infinirtErrorInvalidValue,
-                             "ptr is %p: expected the address that the allocation gave, it begins "
-                             "at 0x%zx",
-                             ptr, static_cast<size_t>(range.base));
-        return call.fail(infinirtErrorInvalidValue,
-                         "ptr is %p, which is %s: expected memory of infinirtMallocHost or "
-                         "infinirtHostAlloc that was not freed",
-                         ptr,
-                         !known            ? "not known"
-                         : range.on_host() ? "registered (use infinirtHostUnregister)"
-                                           : "device memory (use infinirtFree)");
+            return call.invalid(
+                "ptr is %p: expected the address that the allocation gave, it begins at 0x%zx", ptr,
+                static_cast<size_t>(range.base));
+        return call.invalid(
+            "ptr is %p, which is %s: expected memory of infinirtMallocHost or infinirtHostAlloc "
+            "that was not freed",
+            ptr,
+            !known            ? "not known"
+            : range.on_host() ? "registered (use infinirtHostUnregister)"
+                              : "device memory (use infinirtFree)");
     }
     // Work that still uses the memory ends first.
     Device &device = *range.device;
@@ -120,15 +118,14 @@ Error FreeHost(Call &call, void *ptr) {
 
 Error HostRegister(Call &call, void *ptr, size_t size, unsigned int flags) {
     if (flags & ~kRegisterFlags)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected a union of infinirtHostRegister flags", flags);
+        return call.invalid("flags is 0x%x: expected a union of infinirtHostRegister flags", flags);
     auto begin = reinterpret_cast<uintptr_t>(ptr);
     uintptr_t end;
     bool written = !(flags & infinirtHostRegisterReadOnly);
     if (!ptr || size == 0 || __builtin_add_overflow(begin, size, &end) ||
         !all_mapped(begin, size) || !probe_host(call.thread.memory, ptr, size, written))
-        return call.fail(infinirtErrorInvalidValue,
-                         "ptr is %p with size %zu: expected host memory of the program", ptr, size);
+        return call.invalid("ptr is %p with size %zu: expected host memory of the program", ptr,
+                            size);
     if (Error error = check_unsafe_call(call)) return error;
     MemoryRange range;
     range.base = begin;
@@ -170,7 +167,7 @@ Error HostUnregister(Call &call, void *ptr) {
 
 // Host and devices use the same addresses.
 Error HostGetDevicePointer(Call &call, void **pDevice, void *pHost, unsigned int flags) {
-    if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%x: expected 0", flags);
+    if (flags != 0) return call.invalid("flags is 0x%x: expected 0", flags);
     MemoryRange range;
     if (!find_memory(pHost, &range) || !range.on_host()) return unknown_host(call, "pHost", pHost);
     *pDevice = pHost;

@@ -65,8 +65,7 @@ namespace impl {
 Error IpcGetMemHandle(Call &call, infinirtIpcMemHandle_t *handle, void *devPtr) {
     MemoryRange range;
     if (!find_memory(devPtr, &range) || range.kind != MemoryKind::Device)
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p: expected memory of infinirtMalloc", devPtr);
+        return call.invalid("devPtr is %p: expected memory of infinirtMalloc", devPtr);
     auto memory_export = range.device->driver().memory_export;
     if (!memory_export) return unsupported(call, *range.device, "memory");
     // As in CUDA the handle is that of the whole allocation, wherever in it the address points.
@@ -82,8 +81,7 @@ Error IpcGetMemHandle(Call &call, infinirtIpcMemHandle_t *handle, void *devPtr) 
 Error IpcOpenMemHandle(Call &call, void **devPtr, infinirtIpcMemHandle_t handle,
                        unsigned int flags) {
     if (flags != infinirtIpcMemLazyEnablePeerAccess)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected infinirtIpcMemLazyEnablePeerAccess", flags);
+        return call.invalid("flags is 0x%x: expected infinirtIpcMemLazyEnablePeerAccess", flags);
     Device &device = call.device();
     auto memory_import = device.driver().memory_import;
     if (!memory_import) return unsupported(call, device, "memory");
@@ -125,9 +123,8 @@ Error IpcCloseMemHandle(Call &call, void *devPtr) {
         auto found = opened.begin();
         while (found != opened.end() && found->second.memory != devPtr) ++found;
         if (found == opened.end())
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is %p: expected an address that infinirtIpcOpenMemHandle gave",
-                             devPtr);
+            return call.invalid(
+                "devPtr is %p: expected an address that infinirtIpcOpenMemHandle gave", devPtr);
         if (--found->second.references > 0) return infinirtSuccess;
         opened.erase(found);
     }

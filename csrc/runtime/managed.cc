@@ -58,10 +58,10 @@ Error find_pages(Call &call, const void *pointer, size_t count, Pages *pages) {
     bool known = find_memory(pointer, &pages->range);
     if (!known || pages->range.kind != MemoryKind::Managed || count == 0 ||
         !pages->range.contains(pointer, count))
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p with count %zu: expected a part of one allocation of "
-                         "infinirtMallocManaged",
-                         pointer, count);
+        return call.invalid(
+            "devPtr is %p with count %zu: expected a part of one allocation of "
+            "infinirtMallocManaged",
+            pointer, count);
     auto address = reinterpret_cast<uintptr_t>(pointer);
     pages->begin = std::max(address / kPage * kPage, pages->range.base);
     pages->end = std::min((address + count + kPage - 1) / kPage * kPage,
@@ -112,9 +112,8 @@ Error to_location(Call &call, const char *name, const infinirtMemLocation &given
             if (given.id >= 0) return infinirtSuccess;
             [[fallthrough]];
         default:
-            return call.fail(infinirtErrorInvalidValue,
-                             "%s has type %d and id %d: expected a device or the host", name,
-                             static_cast<int>(given.type), given.id);
+            return call.invalid("%s has type %d and id %d: expected a device or the host", name,
+                                static_cast<int>(given.type), given.id);
     }
 }
 
@@ -151,9 +150,8 @@ Error advise(Call &call, const void *pointer, size_t count, infinirtMemoryAdvise
             change(pages, [&](Advice &known) { known.accessed_by.erase(at); });
             return infinirtSuccess;
     }
-    return call.fail(infinirtErrorInvalidValue,
-                     "advice is %d: expected an infinirtMemoryAdvise (1 to 6)",
-                     static_cast<int>(advice));
+    return call.invalid("advice is %d: expected an infinirtMemoryAdvise (1 to 6)",
+                        static_cast<int>(advice));
 }
 
 Error prefetch(Call &call, const void *pointer, size_t count, const infinirtMemLocation &given,
@@ -215,16 +213,13 @@ Error tell(Call &call, void *data, size_t bytes, infinirtMemRangeAttribute attri
            const std::vector<Advice> &advices) {
     if (attribute < infinirtMemRangeAttributeReadMostly ||
         attribute > infinirtMemRangeAttributeLastPrefetchLocationId)
-        return call.fail(infinirtErrorInvalidValue,
-                         "attribute is %d: expected an infinirtMemRangeAttribute (1 to 8)",
-                         static_cast<int>(attribute));
+        return call.invalid("attribute is %d: expected an infinirtMemRangeAttribute (1 to 8)",
+                            static_cast<int>(attribute));
     bool list = attribute == infinirtMemRangeAttributeAccessedBy;
     if (list ? bytes == 0 || bytes % sizeof(int) != 0 : bytes != sizeof(int))
-        return call.fail(infinirtErrorInvalidValue, "dataSize is %zu: expected %s4", bytes,
-                         list ? "a multiple of " : "");
+        return call.invalid("dataSize is %zu: expected %s4", bytes, list ? "a multiple of " : "");
     if (!data || !probe_host(call.thread.memory, data, bytes, true))
-        return call.fail(infinirtErrorInvalidValue,
-                         "data is %p: expected %zu bytes that can be written", data, bytes);
+        return call.invalid("data is %p: expected %zu bytes that can be written", data, bytes);
     std::vector<int> numbers;
     if (list)
         numbers = common_accessors(advices);
@@ -247,9 +242,8 @@ namespace impl {
 Error MallocManaged(Call &call, void **devPtr, size_t size, unsigned int flags) {
     Device &device = call.device();
     if (flags != infinirtMemAttachGlobal && flags != infinirtMemAttachHost)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected infinirtMemAttachGlobal or infinirtMemAttachHost",
-                         flags);
+        return call.invalid(
+            "flags is 0x%x: expected infinirtMemAttachGlobal or infinirtMemAttachHost", flags);
     *devPtr = nullptr;
     if (size == 0) return infinirtSuccess;  // as Malloc
     auto driver_allocate = device.driver().allocate_managed;
@@ -294,7 +288,7 @@ Error MemPrefetchAsync(Call &call, const void *devPtr, size_t count, int dstDevi
 
 Error MemPrefetchAsync_v2(Call &call, const void *devPtr, size_t count,
                           infinirtMemLocation location, unsigned int flags, Stream &stream) {
-    if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%x: expected 0", flags);
+    if (flags != 0) return call.invalid("flags is 0x%x: expected 0", flags);
     return prefetch(call, devPtr, count, location, "location", stream);
 }
 
@@ -308,8 +302,7 @@ Error MemRangeGetAttribute(Call &call, void *data, size_t dataSize,
 Error MemRangeGetAttributes(Call &call, void **data, size_t *dataSizes,
                             infinirtMemRangeAttribute *attributes, size_t numAttributes,
                             const void *devPtr, size_t count) {
-    if (numAttributes == 0)
-        return call.fail(infinirtErrorInvalidValue, "numAttributes is 0: expected at least 1");
+    if (numAttributes == 0) return call.invalid("numAttributes is 0: expected at least 1");
     Pages pages;
     if (Error error = find_pages(call, devPtr, count, &pages)) return error;
     std::vector<Advice> advices = read(pages);
@@ -323,23 +316,22 @@ Error StreamAttachMemAsync(Call &call, Stream &stream, void *devPtr, size_t leng
                            unsigned int flags) {
     if (flags != infinirtMemAttachGlobal && flags != infinirtMemAttachHost &&
         flags != infinirtMemAttachSingle)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "flags is 0x%x: expected infinirtMemAttachGlobal, infinirtMemAttachHost or "
             "infinirtMemAttachSingle",
             flags);
     if (flags == infinirtMemAttachSingle && stream.legacy)
-        return call.fail(infinirtErrorInvalidValue,
-                         "infinirtMemAttachSingle with the null stream: expected a created stream");
+        return call.invalid(
+            "infinirtMemAttachSingle with the null stream: expected a created stream");
     MemoryRange range;
     bool whole = find_memory(devPtr, &range) && range.kind == MemoryKind::Managed &&
                  range.base == reinterpret_cast<uintptr_t>(devPtr) &&
                  (length == 0 || length == range.bytes);
     if (!whole)
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p with length %zu: expected a whole allocation of "
-                         "infinirtMallocManaged (length 0 or its size)",
-                         devPtr, length);
+        return call.invalid(
+            "devPtr is %p with length %zu: expected a whole allocation of infinirtMallocManaged "
+            "(length 0 or its size)",
+            devPtr, length);
     if (stream.capture.load(std::memory_order_acquire))
         return refuse_in_capture(call, stream, "attaching memory cannot be captured");
     return stream.legacy ? check_legacy_use(call, stream.device) : infinirtSuccess;

@@ -59,10 +59,8 @@ Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
     Device &device = *range.device;
     MemoryRange removed;
     if (!remove_memory(pointer, range.kind, &removed))
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "devPtr is %p: expected the address that the allocation gave, it begins at "
-            "0x%zx",
+        return call.invalid(
+            "devPtr is %p: expected the address that the allocation gave, it begins at 0x%zx",
             pointer, static_cast<size_t>(range.base));
     if (range.kind == MemoryKind::Managed) forget_advice(range.base);
     // Work that still uses the memory ends first, on whichever device of the kind it is.
@@ -111,9 +109,8 @@ Error Malloc3D(Call &call, infinirtPitchedPtr *pitchedDevPtr, infinirtExtent ext
                 !__builtin_mul_overflow(pitch, extent.height, &bytes) &&
                 !__builtin_mul_overflow(bytes, extent.depth, &bytes);
     if (!fits)
-        return call.fail(infinirtErrorInvalidValue,
-                         "the extent %zu x %zu x %zu does not fit into the address space",
-                         extent.width, extent.height, extent.depth);
+        return call.invalid("the extent %zu x %zu x %zu does not fit into the address space",
+                            extent.width, extent.height, extent.depth);
     if (bytes > 0)
         if (Error error = allocate(call, bytes, &memory)) return error;
     *pitchedDevPtr = {memory, bytes > 0 ? pitch : 0, extent.width, extent.height};
@@ -125,9 +122,8 @@ Error Free(Call &call, void *devPtr) {
     if (!devPtr) return infinirtSuccess;
     MemoryRange range;
     if (!find_memory(devPtr, &range))
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p: expected memory of infinirtMalloc that was not freed",
-                         devPtr);
+        return call.invalid("devPtr is %p: expected memory of infinirtMalloc that was not freed",
+                            devPtr);
     switch (range.kind) {
         case MemoryKind::Device:
         case MemoryKind::Managed:
@@ -136,17 +132,14 @@ Error Free(Call &call, void *devPtr) {
             return free_block(call, range, devPtr, nullptr);
         case MemoryKind::Graph:
             if (free_graph_memory(devPtr)) return infinirtSuccess;
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is %p: the graph's allocation there is not live", devPtr);
+            return call.invalid("devPtr is %p: the graph's allocation there is not live", devPtr);
         case MemoryKind::Imported:
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is memory of another process: use infinirtIpcCloseMemHandle");
+            return call.invalid(
+                "devPtr is memory of another process: use infinirtIpcCloseMemHandle");
         case MemoryKind::Pinned:
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is pinned host memory: use infinirtFreeHost");
+            return call.invalid("devPtr is pinned host memory: use infinirtFreeHost");
         case MemoryKind::Registered:
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is registered host memory: use infinirtHostUnregister");
+            return call.invalid("devPtr is registered host memory: use infinirtHostUnregister");
     }
     return infinirtErrorInvalidValue;
 }

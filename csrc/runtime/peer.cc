@@ -33,8 +33,7 @@ Error check_side(Call &call, const char *name, const Operand &operand, const voi
     Device *device = device_argument(call, number, name);
     if (!device) return call.error();
     if (!operand.as_device() || (operand.on_device() && operand.device != device))
-        return call.fail(infinirtErrorInvalidValue, "%s is %p: expected memory of device %d", name,
-                         pointer, number);
+        return call.invalid("%s is %p: expected memory of device %d", name, pointer, number);
     return infinirtSuccess;
 }
 
@@ -129,7 +128,7 @@ Error DeviceCanAccessPeer(Call &call, int *canAccessPeer, int device, int peerDe
 }
 
 Error DeviceEnablePeerAccess(Call &call, int peerDevice, unsigned int flags) {
-    if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%x: expected 0", flags);
+    if (flags != 0) return call.invalid("flags is 0x%x: expected 0", flags);
     Device *peer = peer_argument(call, peerDevice, infinirtErrorPeerAccessUnsupported);
     if (!peer) return call.error();
     if (!can_access(call.device(), *peer))
@@ -173,9 +172,8 @@ Error DeviceGetP2PAttribute(Call &call, int *value, infinirtDeviceP2PAttr attr, 
             *value = 0;
             return infinirtSuccess;
     }
-    return call.fail(infinirtErrorInvalidValue,
-                     "attr is %d: expected an infinirtDeviceP2PAttr (1 to 4)",
-                     static_cast<int>(attr));
+    return call.invalid("attr is %d: expected an infinirtDeviceP2PAttr (1 to 4)",
+                        static_cast<int>(attr));
 }
 
 }  // namespace impl

@@ -202,10 +202,9 @@ Error free_block(Call &call, const MemoryRange &range, void *pointer, Stream *st
         if (offset_in_chunk(range, pointer, &offset) && offset % kGranule == 0)
             block = range.chunk->block_at(offset / kGranule);
         if (!block || block->bin)
-            return call.fail(infinirtErrorInvalidValue,
-                             "devPtr is %p: expected the address that an allocation gave and that "
-                             "was not freed",
-                             pointer);
+            return call.invalid(
+                "devPtr is %p: expected the address that an allocation gave and that was not freed",
+                pointer);
         FreeBin *bin = &pool.settled_bin();
         FreePoint *point = nullptr;
         if (stream)

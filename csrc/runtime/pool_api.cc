@@ -49,9 +49,8 @@ Error allocate(Call &call, Pool *pool, Device &device, size_t bytes, Stream &str
 }
 
 Error unknown_attribute(Call &call, infinirtMemPoolAttr attribute) {
-    return call.fail(infinirtErrorInvalidValue,
-                     "attr is %d: expected an infinirtMemPoolAttr (1 to 8)",
-                     static_cast<int>(attribute));
+    return call.invalid("attr is %d: expected an infinirtMemPoolAttr (1 to 8)",
+                        static_cast<int>(attribute));
 }
 
 std::atomic<bool> *reuse_rule(Pool &pool, infinirtMemPoolAttr attribute) {
@@ -91,8 +90,7 @@ Error MallocAsync(Call &call, void **devPtr, size_t size, Stream &hStream) {
 
 Error MallocFromPoolAsync(Call &call, void **ptr, size_t size, Pool &memPool, Stream &stream) {
     if (&memPool.device.backend != &stream.device.backend)
-        return call.fail(infinirtErrorInvalidValue,
-                         "memPool belongs to another device type than the stream");
+        return call.invalid("memPool belongs to another device type than the stream");
     return allocate(call, &memPool, memPool.device, size, stream, ptr);
 }
 
@@ -102,8 +100,7 @@ Error FreeAsync(Call &call, void *devPtr, Stream &hStream) {
     if (Error error = check_stream(call, hStream)) return error;
     const MemoryRange &range = look_up(call.thread.memory, devPtr, 0);
     if (range.device && &range.device->backend != &hStream.device.backend)
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is memory of another device type than the stream");
+        return call.invalid("devPtr is memory of another device type than the stream");
     if (range.device) switch (range.kind) {
             case MemoryKind::Pool:
                 return free_block(call, range, devPtr, &hStream);
@@ -118,9 +115,8 @@ Error FreeAsync(Call &call, void *devPtr, Stream &hStream) {
             default:
                 break;
         }
-    return call.fail(infinirtErrorInvalidValue,
-                     "devPtr is %p: expected memory of infinirtMallocAsync that was not freed",
-                     devPtr);
+    return call.invalid("devPtr is %p: expected memory of infinirtMallocAsync that was not freed",
+                        devPtr);
 }
 
 Error DeviceGetDefaultMemPool(Call &call, infinirtMemPool_t *memPool, int device) {
@@ -143,9 +139,8 @@ Error DeviceSetMemPool(Call &call, int device, Pool &memPool) {
     Device *found = device_argument(call, device, "device");
     if (!found) return call.error();
     if (&memPool.device != found)
-        return call.fail(infinirtErrorInvalidValue,
-                         "memPool is a pool of device %d: expected one of device %d",
-                         memPool.device.index, device);
+        return call.invalid("memPool is a pool of device %d: expected one of device %d",
+                            memPool.device.index, device);
     found->current_pool.store(&memPool, std::memory_order_release);
     return infinirtSuccess;
 }
@@ -154,9 +149,8 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
     if (Error error = check_unsafe_call(call)) return error;
     const infinirtMemPoolProps &properties = *poolProps;
     if (properties.allocType != infinirtMemAllocationTypePinned)
-        return call.fail(infinirtErrorInvalidValue,
-                         "poolProps.allocType is %d: expected infinirtMemAllocationTypePinned",
-                         static_cast<int>(properties.allocType));
+        return call.invalid("poolProps.allocType is %d: expected infinirtMemAllocationTypePinned",
+                            static_cast<int>(properties.allocType));
     if (properties.handleTypes != infinirtMemHandleTypeNone)
         return call.fail(infinirtErrorNotSupported,
                          "poolProps.handleTypes is 0x%x: pools cannot be shared between processes; "
@@ -165,8 +159,7 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
     bool padded = std::all_of(std::begin(properties.reserved), std::end(properties.reserved),
                               [](unsigned char byte) { return byte == 0; });
     if (!padded || properties.win32SecurityAttributes)
-        return call.fail(infinirtErrorInvalidValue,
-                         "poolProps has bytes set that are reserved: expected zeros");
+        return call.invalid("poolProps has bytes set that are reserved: expected zeros");
     if (properties.location.type != infinirtMemLocationTypeDevice)
         return call.fail(properties.location.type == infinirtMemLocationTypeInvalid
                              ? infinirtErrorInvalidValue
@@ -175,9 +168,8 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
                          static_cast<int>(properties.location.type));
     auto &devices = call.thread.backend->devices;
     if (properties.location.id < 0 || static_cast<size_t>(properties.location.id) >= devices.size())
-        return call.fail(infinirtErrorInvalidValue,
-                         "poolProps.location.id is %d: expected a device number from 0 to %zu",
-                         properties.location.id, devices.size() - 1);
+        return call.invalid("poolProps.location.id is %d: expected a device number from 0 to %zu",
+                            properties.location.id, devices.size() - 1);
     Pool *pool = new_pool(*devices[properties.location.id], properties.maxSize, false);
     if (!pool) return call.fail(infinirtErrorMemoryAllocation, "too many memory pools");
     *memPool = handle_of(pool);
@@ -186,9 +178,8 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
 
 Error MemPoolDestroy(Call &call, Pool &memPool) {
     if (memPool.is_default)
-        return call.fail(infinirtErrorInvalidValue,
-                         "memPool is the default pool of device %d, which stays",
-                         memPool.device.index);
+        return call.invalid("memPool is the default pool of device %d, which stays",
+                            memPool.device.index);
     retire_pool(memPool);
     return infinirtSuccess;
 }
@@ -223,9 +214,8 @@ Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
         case infinirtMemPoolAttrReservedMemHigh:
         case infinirtMemPoolAttrUsedMemHigh: {
             if (bytes != 0)
-                return call.fail(infinirtErrorInvalidValue,
-                                 "value is %llu: a high-water mark can only be set to 0",
-                                 static_cast<unsigned long long>(bytes));
+                return call.invalid("value is %llu: a high-water mark can only be set to 0",
+                                    static_cast<unsigned long long>(bytes));
             std::lock_guard lock(memPool.mutex());
             (reserved ? memPool.reserved_high : memPool.used_high) =
                 reserved ? memPool.reserved : memPool.used;
@@ -233,8 +223,7 @@ Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
         }
         case infinirtMemPoolAttrReservedMemCurrent:
         case infinirtMemPoolAttrUsedMemCurrent:
-            return call.fail(infinirtErrorInvalidValue, "attr is %d, which can only be read",
-                             static_cast<int>(attr));
+            return call.invalid("attr is %d, which can only be read", static_cast<int>(attr));
         default:
             return unknown_attribute(call, attr);
     }

@@ -27,10 +27,8 @@ List &list() {
 Error free_later(Call &call, const MemoryRange &range, void *pointer, Stream &stream) {
     MemoryRange removed;
     if (!remove_memory(pointer, range.kind, &removed))
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "devPtr is %p: expected the address that the allocation gave, it begins at "
-            "0x%zx",
+        return call.invalid(
+            "devPtr is %p: expected the address that the allocation gave, it begins at 0x%zx",
             pointer, static_cast<size_t>(range.base));
     const InfiniDriver &driver = stream.device.driver();
     InfiniWork record;

@@ -10,8 +10,8 @@ namespace {
 template <class Value>
 Error check_range(Call &call, const char *name, Value value, int last) {
     if (static_cast<int>(value) >= 0 && static_cast<int>(value) <= last) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidValue, "argument 1 (%s) is %d: expected 0 to %d", name,
-                     static_cast<int>(value), last);
+    return call.invalid("argument 1 (%s) is %d: expected 0 to %d", name, static_cast<int>(value),
+                        last);
 }
 
 bool known(const Device &device, infinirtLimit limit) {
@@ -42,16 +42,14 @@ Error RuntimeGetVersion(Call &, int *runtimeVersion) {
 Error DeviceSetLimit(Call &call, infinirtLimit limit, size_t value) {
     if (Error error = check_unsafe_call(call)) return error;
     if (!known(call.device(), limit))
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 1 (limit) is %d: expected an infinirtLimit", limit);
+        return call.invalid("argument 1 (limit) is %d: expected an infinirtLimit", limit);
     call.device().limits[limit].store(value, std::memory_order_relaxed);
     return infinirtSuccess;
 }
 
 Error DeviceGetLimit(Call &call, size_t *pValue, infinirtLimit limit) {
     if (!known(call.device(), limit))
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (limit) is %d: expected an infinirtLimit", limit);
+        return call.invalid("argument 2 (limit) is %d: expected an infinirtLimit", limit);
     *pValue = call.device().limits[limit].load(std::memory_order_relaxed);
     return infinirtSuccess;
 }

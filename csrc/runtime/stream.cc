@@ -115,8 +115,7 @@ Error StreamCreateWithFlags(Call &call, infinirtStream_t *pStream, unsigned int 
 Error StreamCreateWithPriority(Call &call, infinirtStream_t *pStream, unsigned int flags,
                                int priority) {
     if (flags & ~infinirtStreamNonBlocking)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "flags is 0x%x: expected infinirtStreamDefault or infinirtStreamNonBlocking", flags);
     Device &device = call.device();
     // Out of range is not an error: CUDA takes the nearest priority that there is.
@@ -189,10 +188,9 @@ Error StreamGetAttribute(Call &call, Stream &stream, infinirtLaunchAttributeID a
             value_out->accessPolicyWindow = {};
             break;
         default:
-            return call.fail(infinirtErrorInvalidValue,
-                             "attr is %d: expected priority, synchronization policy or access "
-                             "policy window",
-                             attr);
+            return call.invalid(
+                "attr is %d: expected priority, synchronization policy or access policy window",
+                attr);
     }
     return infinirtSuccess;
 }
@@ -203,17 +201,16 @@ Error StreamSetAttribute(Call &call, Stream &stream, infinirtLaunchAttributeID a
         case infinirtLaunchAttributeSynchronizationPolicy:
             if (value->syncPolicy < infinirtSyncPolicyAuto ||
                 value->syncPolicy > infinirtSyncPolicyBlockingSync)
-                return call.fail(infinirtErrorInvalidValue,
-                                 "value.syncPolicy is %d: expected 1 to 4", value->syncPolicy);
+                return call.invalid("value.syncPolicy is %d: expected 1 to 4", value->syncPolicy);
             stream.synchronization_policy.store(value->syncPolicy, std::memory_order_relaxed);
             return infinirtSuccess;
         case infinirtLaunchAttributeAccessPolicyWindow:
             return infinirtSuccess;  // a hint
         default:
-            return call.fail(infinirtErrorInvalidValue,
-                             "attr is %d: expected synchronization policy or access policy window; "
-                             "a stream's priority is set when it is made",
-                             attr);
+            return call.invalid(
+                "attr is %d: expected synchronization policy or access policy window; a stream's "
+                "priority is set when it is made",
+                attr);
     }
 }
 
@@ -226,8 +223,7 @@ Error StreamCopyAttributes(Call &, Stream &dst, Stream &src) {
 Error CtxResetPersistingL2Cache(Call &) { return infinirtSuccess; }
 
 Error LaunchHostFunc(Call &call, Stream &stream, infinirtHostFn_t fn, void *userData) {
-    if (!fn)
-        return call.fail(infinirtErrorInvalidValue, "argument 2 (fn) is null: expected a function");
+    if (!fn) return call.invalid("argument 2 (fn) is null: expected a function");
     InfiniWork work;
     work.kind = INFINI_WORK_HOST;
     work.as.host = {fn, userData};
@@ -251,10 +247,8 @@ struct Callback {
 
 Error StreamAddCallback(Call &call, Stream &stream, infinirtStreamCallback_t callback,
                         void *userData, unsigned int flags) {
-    if (!callback)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (callback) is null: expected a function");
-    if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%x: expected 0", flags);
+    if (!callback) return call.invalid("argument 2 (callback) is null: expected a function");
+    if (flags != 0) return call.invalid("flags is 0x%x: expected 0", flags);
     if (stream.capture.load(std::memory_order_acquire))
         return refuse_in_capture(call, stream,
                                  "callbacks cannot be captured: use infinirtLaunchHostFunc");

@@ -22,17 +22,14 @@ void destroy_unused(UserObject &object) {
 
 Error check_count(Call &call, unsigned count, int index) {
     if (count > 0 && count <= INT_MAX) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidValue, "argument %d (count) is %u: expected 1 to %d",
-                     index, count, INT_MAX);
+    return call.invalid("argument %d (count) is %u: expected 1 to %d", index, count, INT_MAX);
 }
 
 // The client can give away its own references only, not those of graphs.
 Error check_owned(Call &call, const UserObject &object, unsigned count, int index) {
     if (count <= object.references) return infinirtSuccess;
-    return call.fail(
-        infinirtErrorInvalidValue,
-        "argument %d (count) is %u, but %llu references to the object are left outside of "
-        "graphs",
+    return call.invalid(
+        "argument %d (count) is %u, but %llu references to the object are left outside of graphs",
         index, count, static_cast<unsigned long long>(object.references));
 }
 
@@ -54,9 +51,8 @@ namespace impl {
 Error UserObjectCreate(Call &call, infinirtUserObject_t *object_out, void *ptr,
                        infinirtHostFn_t destroy, unsigned int initialRefcount, unsigned int flags) {
     if (flags != infinirtUserObjectNoDestructorSync)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 5 (flags) is 0x%x: expected infinirtUserObjectNoDestructorSync",
-                         flags);
+        return call.invalid(
+            "argument 5 (flags) is 0x%x: expected infinirtUserObjectNoDestructorSync", flags);
     if (Error error = check_count(call, initialRefcount, 4)) return error;
     UserObject *object = UserObjectTable::get().make(ptr, destroy, initialRefcount);
     if (!object) return call.fail(infinirtErrorMemoryAllocation, "too many user objects");
@@ -84,9 +80,8 @@ Error GraphRetainUserObject(Call &call, Graph &graph, UserObject &object, unsign
                             unsigned int flags) {
     if (Error error = check_count(call, count, 3)) return error;
     if (flags & ~static_cast<unsigned>(infinirtGraphUserObjectMove))
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 4 (flags) is 0x%x: expected 0 or infinirtGraphUserObjectMove",
-                         flags);
+        return call.invalid("argument 4 (flags) is 0x%x: expected 0 or infinirtGraphUserObjectMove",
+                            flags);
     GraphLock lock;
     if (flags & infinirtGraphUserObjectMove) {
         if (Error error = check_owned(call, object, count, 3)) return error;
@@ -112,8 +107,7 @@ Error GraphReleaseUserObject(Call &call, Graph &graph, UserObject &object, unsig
                               [&](const auto &each) { return each.first == &object; });
     uint64_t own = entry == held.end() ? 0 : entry->second;
     if (count > own)
-        return call.fail(
-            infinirtErrorInvalidValue,
+        return call.invalid(
             "argument 3 (count) is %u, but the graph holds %llu references to the object", count,
             static_cast<unsigned long long>(own));
     entry->second -= count;

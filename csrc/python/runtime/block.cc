@@ -5,6 +5,7 @@
 #include "dlpack.h"
 #include "owner.h"
 #include "pending.h"
+#include "raise_error.h"
 
 using namespace nanobind::literals;
 
@@ -25,11 +26,9 @@ public:
     ~Block() { leave_whole(); }
 
     void close() {
-        if (Py_ssize_t count = users.load()) {
-            PyErr_Format(PyExc_BufferError,
-                         "cannot close memory that is in use: %zd views, parts or loans", count);
-            throw nb::python_error();
-        }
+        if (Py_ssize_t count = users.load())
+            raise_error(PyExc_BufferError,
+                        "cannot close memory that is in use: %zd views, parts or loans", count);
         leave_whole();
         Owner::close();
     }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "pending.h"
+#include "raise_error.h"
 
 using namespace nanobind::literals;
 
@@ -123,9 +124,8 @@ infinirtHostFn_t address_of(nb::handle function) {
 
 void require_callable(nb::handle function, const char *name) {
     if (PyCallable_Check(function.ptr())) return;
-    PyErr_Format(PyExc_TypeError, "%s: expected a callable or the address of a C function, got %R",
-                 name, function.ptr());
-    throw nb::python_error();
+    raise_error(PyExc_TypeError, "%s: expected a callable or the address of a C function, got %R",
+                name, function.ptr());
 }
 
 }  // namespace

@@ -1,21 +1,20 @@
 #include "convert.h"
 
 #include "owner.h"
+#include "raise_error.h"
 
 namespace infini::python {
 
 size_t common_length(const char *first, size_t length, const char *second, size_t other) {
     if (length == other) return length;
-    PyErr_Format(PyExc_ValueError, "%s has %zu items and %s has %zu: expected the same number",
-                 first, length, second, other);
-    throw nb::python_error();
+    raise_error(PyExc_ValueError, "%s has %zu items and %s has %zu: expected the same number",
+                first, length, second, other);
 }
 
 void throw_out_of_range(PyObject *source, const char *low, const char *high) {
     PyErr_Clear();
-    PyErr_Format(PyExc_OverflowError, "expected an integer from %s to %s, got %R", low, high,
-                 source);
-    throw nb::python_error();
+    raise_error(PyExc_OverflowError, "expected an integer from %s to %s, got %R", low, high,
+                source);
 }
 
 PyObject *index_of(PyObject *source) {

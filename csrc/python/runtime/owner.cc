@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pending.h"
+#include "raise_error.h"
 
 using namespace nanobind::literals;
 
@@ -162,9 +163,8 @@ uintptr_t Owner::detach() {
 }
 
 void Owner::throw_closed(nb::handle self) {
-    PyErr_Format(PyExc_ValueError, "this %U is closed",
-                 nb::str(nb::object(self.type().attr("__name__"))).ptr());
-    throw nb::python_error();
+    raise_error(PyExc_ValueError, "this %U is closed",
+                nb::str(nb::object(self.type().attr("__name__"))).ptr());
 }
 
 void bind_owner(nb::module_ &m) {

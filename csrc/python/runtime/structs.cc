@@ -1,5 +1,7 @@
 #include "structs.h"
 
+#include "raise_error.h"
+
 namespace infini::python {
 namespace {
 
@@ -60,11 +62,9 @@ void add_struct_methods(nb::handle type, const char *name,
     cls.def_static(
         "from_bytes",
         [type, name](const nb::bytes &data) {
-            if (data.size() != nb::type_size(type)) {
-                PyErr_Format(PyExc_ValueError, "%s: expected %zu bytes, got %zu", name,
-                             nb::type_size(type), data.size());
-                throw nb::python_error();
-            }
+            if (data.size() != nb::type_size(type))
+                raise_error(PyExc_ValueError, "%s: expected %zu bytes, got %zu", name,
+                            nb::type_size(type), data.size());
             return make_struct(type, data.data());
         },
         nb::arg("data"));

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "call.h"
+#include "raise_error.h"
 
 namespace infini::python {
 
@@ -35,11 +36,9 @@ struct Place {
 
     template <class T>
     T &of(nb::handle self) const {
-        if (!nb::isinstance(self, cls)) {
-            PyErr_Format(PyExc_TypeError, "expected a %U, got %R",
-                         nb::str(cls.attr("__name__")).ptr(), self.ptr());
-            throw nb::python_error();
-        }
+        if (!nb::isinstance(self, cls))
+            raise_error(PyExc_TypeError, "expected a %U, got %R",
+                        nb::str(cls.attr("__name__")).ptr(), self.ptr());
         return *reinterpret_cast<T *>(nb::inst_ptr<char>(self) + offset);
     }
 };
@@ -74,11 +73,9 @@ void array_field(const Place &place, const char *name) {
             nb::object data = nb::borrow(value);
             if (nb::isinstance<nb::str>(value)) data = value.attr("encode")();
             nb::bytes given(data);
-            if (given.size() > count) {
-                PyErr_Format(PyExc_ValueError, "%s: expected at most %zu bytes, got %zu", name,
-                             count, given.size());
-                throw nb::python_error();
-            }
+            if (given.size() > count)
+                raise_error(PyExc_ValueError, "%s: expected at most %zu bytes, got %zu", name,
+                            count, given.size());
             std::memcpy(items, given.data(), given.size());
         } else {
             auto given = nb::cast<List<Item>>(value);
