@@ -1,5 +1,3 @@
-#include "mpi_library.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
@@ -10,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 #include <vector>
+
+#include "mpi_process.h"
 
 namespace infini::cpu::collectives {
 namespace {

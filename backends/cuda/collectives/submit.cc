@@ -5,6 +5,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/gathered.h"
+#include "look_up.h"
 #include "runtime/driver.h"
 #include "runtime/vendor_call.h"
 
@@ -44,31 +45,14 @@ Form moved(int dtype) {
 }
 
 Type combined(int dtype) {
-    switch (dtype) {
-        case INFINI_DTYPE_I8:
-            return Type::kInt8;
-        case INFINI_DTYPE_BYTE:
-        case INFINI_DTYPE_U8:
-            return Type::kUint8;
-        case INFINI_DTYPE_I32:
-            return Type::kInt32;
-        case INFINI_DTYPE_U32:
-            return Type::kUint32;
-        case INFINI_DTYPE_I64:
-            return Type::kInt64;
-        case INFINI_DTYPE_U64:
-            return Type::kUint64;
-        case INFINI_DTYPE_F16:
-            return Type::kFloat16;
-        case INFINI_DTYPE_BF16:
-            return Type::kBfloat16;
-        case INFINI_DTYPE_F32:
-            return Type::kFloat32;
-        case INFINI_DTYPE_F64:
-            return Type::kFloat64;
-        default:
-            return Type::kNone;
-    }
+    static constexpr std::pair<int, Type> kTypes[] = {
+        {INFINI_DTYPE_I8, Type::kInt8},       {INFINI_DTYPE_BYTE, Type::kUint8},
+        {INFINI_DTYPE_U8, Type::kUint8},      {INFINI_DTYPE_I32, Type::kInt32},
+        {INFINI_DTYPE_U32, Type::kUint32},    {INFINI_DTYPE_I64, Type::kInt64},
+        {INFINI_DTYPE_U64, Type::kUint64},    {INFINI_DTYPE_F16, Type::kFloat16},
+        {INFINI_DTYPE_BF16, Type::kBfloat16}, {INFINI_DTYPE_F32, Type::kFloat32},
+        {INFINI_DTYPE_F64, Type::kFloat64}};
+    return look_up(kTypes, dtype, Type::kNone);
 }
 
 bool is_narrow_integer(Type type) {
@@ -89,24 +73,15 @@ bool must_be_gathered(const InfiniCollective &work) {
 }
 
 const char *word(int kind) {
-    switch (kind) {
-        case INFINI_ALL_REDUCE:
-            return "AllReduce";
-        case INFINI_REDUCE:
-            return "Reduce";
-        case INFINI_BROADCAST:
-            return "Broadcast";
-        case INFINI_ALL_GATHER:
-            return "AllGather";
-        case INFINI_REDUCE_SCATTER:
-            return "ReduceScatter";
-        case INFINI_SEND:
-            return "Send";
-        case INFINI_RECEIVE:
-            return "Recv";
-        default:
-            return nullptr;
-    }
+    static constexpr std::pair<int, const char *> kWords[] = {
+        {INFINI_ALL_REDUCE, "AllReduce"},
+        {INFINI_REDUCE, "Reduce"},
+        {INFINI_BROADCAST, "Broadcast"},
+        {INFINI_ALL_GATHER, "AllGather"},
+        {INFINI_REDUCE_SCATTER, "ReduceScatter"},
+        {INFINI_SEND, "Send"},
+        {INFINI_RECEIVE, "Recv"}};
+    return look_up(kWords, kind, static_cast<const char *>(nullptr));
 }
 
 int call(const InfiniCollective &w, Form form, Handle handle) {

@@ -4,6 +4,8 @@
 #include <map>
 #include <thread>
 
+#include "look_up.h"
+
 namespace infini::vendor_runtime::collectives {
 namespace {
 
@@ -35,24 +37,14 @@ bool must_be_gathered(const InfiniCollective &work) {
 }
 
 Word word_of(int kind) {
-    switch (kind) {
-        case INFINI_ALL_REDUCE:
-            return Word::kAllReduce;
-        case INFINI_REDUCE:
-            return Word::kReduce;
-        case INFINI_BROADCAST:
-            return Word::kBroadcast;
-        case INFINI_ALL_GATHER:
-            return Word::kAllGather;
-        case INFINI_REDUCE_SCATTER:
-            return Word::kReduceScatter;
-        case INFINI_SEND:
-            return Word::kSend;
-        case INFINI_RECEIVE:
-            return Word::kRecv;
-        default:
-            return Word::kCount;
-    }
+    static constexpr std::pair<int, Word> kWords[] = {{INFINI_ALL_REDUCE, Word::kAllReduce},
+                                                      {INFINI_REDUCE, Word::kReduce},
+                                                      {INFINI_BROADCAST, Word::kBroadcast},
+                                                      {INFINI_ALL_GATHER, Word::kAllGather},
+                                                      {INFINI_REDUCE_SCATTER, Word::kReduceScatter},
+                                                      {INFINI_SEND, Word::kSend},
+                                                      {INFINI_RECEIVE, Word::kRecv}};
+    return look_up(kWords, kind, Word::kCount);
 }
 
 size_t bytes_of(const InfiniCollective &work) {
