@@ -22,11 +22,11 @@ inline bool processor_has(std::string_view name) {
     bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                   __builtin_cpu_supports("avx512cd");
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     if (name == "avx512") return avx512;
+    if (name == "vnni") return vnni;
     if (name == "amx") {
-        if (!avx512 || !__builtin_cpu_supports("avx512bf16") ||
-            !__builtin_cpu_supports("avx512vnni"))
-            return false;
+        if (!vnni || !__builtin_cpu_supports("avx512bf16")) return false;
         // Leaf 7: bits of EDX for AMX-BF16, AVX512-FP16, AMX-TILE and AMX-INT8.
         unsigned a, b, c, d;
         __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));

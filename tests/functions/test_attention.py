@@ -372,6 +372,25 @@ def test_nothing_to_do() -> None:
     infinicore.paged_caching(cache, cache.clone(), rows, rows, slots)
 
 
+@pytest.mark.parametrize("lengths", [[5, 0, 0], [5, 3, 0], [0, 0, 0]], ids=str)
+def test_tokens_of_no_sequence_give_zeros(lengths: list[int]) -> None:
+    """Steps are filled up with them: their rows must be numbers, also where memory was not."""
+    device = infinicore.context.get_device()
+    dirty = infinicore.full((16, 4, 8), float("nan"), device=device)
+    del dirty
+    q = infinicore.randn((16, 4, 8)).to(device)
+    cache = infinicore.randn((3, 2, 8, 8)).to(device)
+    table = infinicore.tensor([[0], [1], [2]], dtype=infinicore.int32, device=device)
+    ends = [0, *(sum(lengths[: i + 1]) for i in range(3))]
+    lens = infinicore.tensor(lengths, dtype=infinicore.int32, device=device)
+    bounds = infinicore.tensor(ends, dtype=infinicore.int32, device=device)
+    made = infinicore.paged_attention_varlen(q, cache, cache, table, lens, bounds)
+    assert made[ends[-1] :].tolist() == [[[0.0] * 8] * 4] * (16 - ends[-1])
+    if ends[-1]:
+        few = infinicore.paged_attention_varlen(q[: ends[-1]], cache, cache, table, lens, bounds)
+        assert (made[: ends[-1]] - few).abs().max().item() < 1e-6
+
+
 def test_results_go_where_they_are_wanted() -> None:
     q = infinicore.randn(2, 3, 4, 8)
     for slopes in (None, infinicore.ones(4)):

@@ -276,3 +276,33 @@ def test_library_is_ignored() -> None:
 @pytest.mark.requires("c++")
 def test_library_with_wide_integers_is_ignored(tmp_path: Path) -> None:
     assert "takes integers of 64 bits" in reason_with(build(tmp_path, WIDE))
+
+
+LOW_RANKS = {
+    "rank 0": lambda n: np.zeros((n, n)),
+    "rank 1": lambda n: RANDOM.standard_normal((n, 1)) @ RANDOM.standard_normal((1, n)),
+    "equal columns": lambda n: np.repeat(RANDOM.standard_normal((n, 1)), n, 1),
+    "half rank": lambda n: (
+        RANDOM.standard_normal((n, n // 2)) @ RANDOM.standard_normal((n // 2, n))
+    ),
+    "graded": lambda n: RANDOM.standard_normal((n, n)) * np.logspace(0, -25, n),
+    "graded rows": lambda n: RANDOM.standard_normal((n, n)) * np.logspace(-25, 0, n)[:, None],
+    "Hilbert's": lambda n: 1 / (np.arange(n)[:, None] + np.arange(n) + 1),
+    "tall of rank 1": lambda n: np.ones((3 * n, 1)) @ RANDOM.standard_normal((1, n)),
+    "wide of rank 2": lambda n: RANDOM.standard_normal((n, 2)) @ RANDOM.standard_normal((2, 3 * n)),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("n", [5, 17, 70])
+@pytest.mark.parametrize("kind", LOW_RANKS)
+def test_singular_vectors_of_matrices_of_low_rank(kind: str, n: int, dtype: Any) -> None:
+    x = LOW_RANKS[kind](n).astype(dtype)
+    made = infinicore.linalg.svd(infinicore.from_numpy(x), full_matrices=False)
+    u, s, vh = (of(each) for each in made)
+    expected = np.linalg.svd(x.astype(np.float64), compute_uv=False)
+    tolerance = 50 * n * np.finfo(dtype).eps
+    assert np.allclose(s, expected, atol=tolerance * max(expected[0], 1), rtol=0)
+    assert np.allclose(u * s @ vh, x, atol=tolerance * max(expected[0], 1), rtol=0)
+    assert is_orthogonal(u, tolerance)
+    assert is_orthogonal(np.swapaxes(vh, -1, -2), tolerance)

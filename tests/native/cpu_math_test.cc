@@ -110,7 +110,71 @@ void accuracy() {
     }
 }
 
-// Doubles go through libm, but two functions of our own: known values to 1e-14.
+// ---- Doubles ------------------------------------------------------------------------------------
+
+double error_of(double y, long double exact) {
+    const double rounded = double(exact);
+    if (std::isnan(rounded) || std::isnan(y))
+        return std::isnan(rounded) && std::isnan(y) ? 0 : INFINITY;
+    if (rounded == y && std::signbit(rounded) == std::signbit(y)) return 0;
+    if (std::isinf(rounded) || std::isinf(y) || y == rounded) return INFINITY;
+    int exponent;
+    std::frexp(rounded, &exponent);
+    return double(std::fabs(y - exact) /
+                  std::ldexp(static_cast<long double>(1), std::max(exponent - 53, -1074)));
+}
+
+struct DoubleFunction {
+    const char *name;
+    F64 (*vector)(F64);
+    long double (*exact)(long double);
+    double limit;  // units in the last place
+};
+
+#define DOUBLE_FUNCTION(name, limit)              \
+    {#name, [](F64 x) -> F64 { return name(x); }, \
+     [](long double x) -> long double { return std::name(x); }, limit}
+
+const DoubleFunction kDoubleFunctions[] = {
+    DOUBLE_FUNCTION(exp, 2.5),   DOUBLE_FUNCTION(exp2, 2.5),  DOUBLE_FUNCTION(expm1, 2.5),
+    DOUBLE_FUNCTION(tanh, 2.5),  DOUBLE_FUNCTION(sinh, 2.5),  DOUBLE_FUNCTION(cosh, 2.5),
+    DOUBLE_FUNCTION(log, 2.5),   DOUBLE_FUNCTION(log2, 2.5),  DOUBLE_FUNCTION(log10, 2.5),
+    DOUBLE_FUNCTION(log1p, 2.5), DOUBLE_FUNCTION(asinh, 2.5), DOUBLE_FUNCTION(acosh, 2.5),
+    DOUBLE_FUNCTION(atanh, 2.5), DOUBLE_FUNCTION(sin, 2.5),   DOUBLE_FUNCTION(cos, 2.5),
+    DOUBLE_FUNCTION(tan, 3.5),   DOUBLE_FUNCTION(asin, 2.5),  DOUBLE_FUNCTION(acos, 2.5),
+    DOUBLE_FUNCTION(atan, 2.5),  DOUBLE_FUNCTION(erf, 2.5),   DOUBLE_FUNCTION(erfc, 4.5),
+};
+
+// Bit patterns of all magnitudes, and numbers where functions are neither 0 nor infinite.
+void doubles() {
+    const double ends[] = {
+        0.0, -0.0,      INFINITY,  -INFINITY, NAN,  5e-324,   -5e-324,          0x1p-1022,
+        1.0, -1.0,      709.78,    -745.13,   26.5, 0.5,      1.7e308,          -1.7e308,
+        2.0, 0x1p-1023, 0x1.8p-30, -0.46875,  1e22, 1.570796, 3.141592653589793};
+    std::vector<double> x(std::begin(ends), std::end(ends));
+    uint64_t pattern = 0;
+    for (int i = 0; i < 20000; ++i) {
+        pattern = pattern * 6364136223846793005u + 1442695040888963407u;
+        x.push_back(std::bit_cast<double>(pattern));
+        const double unit = double(pattern >> 11) * 0x1p-53 - 0.5;
+        for (double scale : {2.0, 20.0, 1400.0}) x.push_back(unit * scale);
+    }
+    while (x.size() % kWidth<double>) x.push_back(1);
+    for (const DoubleFunction &function : kDoubleFunctions) {
+        double worst = 0, at = 0;
+        for (size_t i = 0; i < x.size(); i += kWidth<double>) {
+            const F64 y = function.vector(load<F64>(&x[i]));
+            for (size_t lane = 0; lane < kWidth<double>; ++lane) {
+                const double error = error_of(y[lane], function.exact(x[i + lane]));
+                if (error > worst) worst = error, at = x[i + lane];
+            }
+        }
+        std::printf("  %-8s %.2f ulp at %a, doubles\n", function.name, worst, at);
+        CHECK(worst <= function.limit);
+    }
+}
+
+// Known values to 1e-14.
 void special() {
     const double digammas[][2] = {{1, -0.57721566490153286061},   {0.5, -1.96351002602142347944},
                                   {-0.5, 0.03648997397857652056}, {10, 2.25175258906672110765},
@@ -245,6 +309,7 @@ void conversions() {
 int main(int count, char **arguments) {
     if (count > 1) stride = std::stoull(arguments[1]);
     RUN(accuracy);
+    RUN(doubles);
     RUN(special);
     RUN(pairs);
     RUN(conversions);

@@ -98,6 +98,7 @@ INFINI_SIMD V at_most(V x, Element<V> limit) {
     const V l = broadcast<V>(limit);
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<V, F32>) return V(_mm512_min_ps(l, x));
+    if constexpr (std::is_same_v<V, F64>) return V(_mm512_min_pd(l, x));
 #elif defined(__AVX2__)
     if constexpr (std::is_same_v<V, F32>) return V(_mm256_min_ps(l, x));
 #elif defined(__ARM_NEON)
@@ -110,6 +111,7 @@ INFINI_SIMD V at_least(V x, Element<V> limit) {
     const V l = broadcast<V>(limit);
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<V, F32>) return V(_mm512_max_ps(l, x));
+    if constexpr (std::is_same_v<V, F64>) return V(_mm512_max_pd(l, x));
 #elif defined(__AVX2__)
     if constexpr (std::is_same_v<V, F32>) return V(_mm256_max_ps(l, x));
 #elif defined(__ARM_NEON)
@@ -176,6 +178,12 @@ INFINI_SIMD V hypot(V a, V b) {
     if constexpr (detail::kFloats<V>) {
         V y = detail::in_wide(a, b, [](auto p, auto q) { return sqrt(p * p + q * q); });
         return select(isinf(a) | isinf(b), broadcast<V>(std::numeric_limits<float>::infinity()), y);
+    } else if constexpr (std::is_same_v<V, F64> && kFma) {
+        const V p = absolute(a), q = absolute(b), most = maximum(p, q);
+        const V r = minimum(p, q) / most;  // 0 by 0 is chosen away
+        const V y = most * sqrt(fma(r, r, broadcast<V>(1)));
+        const V inf = broadcast<V>(std::numeric_limits<double>::infinity());
+        return select((p == inf) | (q == inf), inf, select(most == V{}, V{}, y));
     } else {
         return detail::in_double(a, b, [](double p, double q) { return std::hypot(p, q); });
     }

@@ -1,4 +1,4 @@
-// The error function of float and its complement. Doubles go through libm.
+// The error function of float and its complement. Doubles: math_double.h, else libm.
 #pragma once
 
 #include "math_exp.h"
@@ -30,6 +30,8 @@ INFINI_SIMD V erf(V x) {
         V a = absolute(x);
         V large = detail::expm1_scaled(detail::erfc_exponent(detail::at_most(a, 4.0f)), 0);
         return select(a < broadcast<V>(0x1.dbp-1f), small, copysign(large, x));
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_erf(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::erf(lane); });
     }
@@ -45,6 +47,8 @@ INFINI_SIMD V one_plus_erf(V x) {
         V scale = detail::exponent<V>(as<Like<V, uint32_t>>(t)), e = fma(scale, q, scale);
         return select(a < broadcast<V>(0x1.dbp-1f), detail::erf_small(x) + 1.0f,
                       select(x < V{}, e, 2.0f - e));
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_one_plus_erf(x);
     } else {
         return detail::in_double(x, [](double lane) { return 1 + std::erf(lane); });
     }
@@ -74,6 +78,8 @@ INFINI_SIMD V erfc(V x) {
         V y = detail::times_exp(r, fma(u, lost, u + lost), t);
         y = select(x < V{}, two - y, y);
         return select(absolute(x) < broadcast<V>(0.5f), one - detail::erf_small(x), y);
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_erfc(x);
     } else {
         return detail::in_double(x, libm);
     }

@@ -1,10 +1,10 @@
 // Exponentials and hyperbolic functions of float, without branches: e^x = 2^n e^r with a small r
 // and a polynomial for e^r. Polynomials here and in the other files were fitted for the least
-// greatest relative error, with coefficients rounded to float. Doubles go through libm, lane by
-// lane.
+// greatest relative error, with coefficients rounded to float. For doubles see math_double.h;
+// where its functions are missing, they go through libm, lane by lane.
 #pragma once
 
-#include "math_basic.h"
+#include "math_double.h"
 
 namespace infini::cpu {
 
@@ -81,6 +81,8 @@ template <class V>
 INFINI_SIMD V exp(V x) {
     if constexpr (detail::kFloats<V>)
         return detail::exp_float(x);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_exp(x);
     else
         return detail::in_double(x, [](double lane) { return std::exp(lane); });
 }
@@ -96,6 +98,8 @@ INFINI_SIMD V exp2(V x) {
         V f = fma(t - rounder, broadcast<V>(-2.0f), limited);
         V scale = detail::exponent<V>(as<Like<V, uint32_t>>(t));
         return detail::polynomial(f, kC) * scale * scale;
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_exp2(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::exp2(lane); });
     }
@@ -107,6 +111,8 @@ INFINI_SIMD V expm1(V x) {
         V limited = detail::at_most(detail::at_least(x, -18.0f), 89.0f);
         V half = detail::expm1_scaled(limited, -1);  // at the upper end 2^n has no place in a float
         return select(absolute(x) < broadcast<V>(0x1p-100f), x, half + half);
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_expm1(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::expm1(lane); });
     }
@@ -120,6 +126,8 @@ INFINI_SIMD V sigmoid(V x) {
         V one = broadcast<V>(1), e = detail::times_exp(one, q, t), sum = one + e;
         V y = select(x < V{}, e, one) / sum;
         return fma(-y, e - (sum - one), y);  // what the sum lost, up to a negligible factor
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_sigmoid(x);
     } else {
         return detail::in_double(x, [](double lane) {
             double e = std::exp(-std::fabs(lane));
@@ -137,6 +145,8 @@ INFINI_SIMD V tanh(V x) {
         V a = absolute(x), limited = detail::at_most(a, 9.5f);
         V e = detail::expm1_scaled(limited + limited, 0);
         return select(a < broadcast<V>(0.45f), small, copysign(e / (e + 2.0f), x));
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_tanh(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::tanh(lane); });
     }
@@ -152,6 +162,8 @@ INFINI_SIMD V sinh(V x) {
         constexpr float kC[] = {0x1.555558p-3f, 0x1.110df8p-7f, 0x1.a3ff2p-13f};
         V z = x * x, small = fma(x * z, detail::polynomial(z, kC), x);
         return select(a < broadcast<V>(0.6f), small, copysign(y, x));
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_sinh(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::sinh(lane); });
     }
@@ -163,6 +175,8 @@ INFINI_SIMD V cosh(V x) {
         auto [factor, scale] = detail::exp_scaled(detail::at_most(absolute(x), 89.5f));
         V e = factor * scale * (scale * 0.25f);  // e^|x| / 4
         return e + e + 0.125f / e;
+    } else if constexpr (detail::kDoubles<V>) {
+        return detail::wide_cosh(x);
     } else {
         return detail::in_double(x, [](double lane) { return std::cosh(lane); });
     }

@@ -1,8 +1,8 @@
 // Logarithms of float and what is made of them, without branches: x = 2^k (1 + f) with f around 0,
-// and log x = k ln 2 + f + f^2 P(f). Doubles go through libm.
+// and log x = k ln 2 + f + f^2 P(f). Doubles: math_double.h, else libm.
 #pragma once
 
-#include "math_basic.h"
+#include "math_double.h"
 
 namespace infini::cpu {
 
@@ -79,6 +79,8 @@ template <class V>
 INFINI_SIMD V log(V x) {
     if constexpr (detail::kFloats<V>)
         return detail::log_float(x);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_log(x);
     else
         return detail::in_double(x, [](double lane) { return std::log(lane); });
 }
@@ -86,6 +88,8 @@ template <class V>
 INFINI_SIMD V log2(V x) {
     if constexpr (detail::kFloats<V>)
         return detail::log_base(x, detail::kLog2C, 1.0f, 0.0f, 0x1.715476p0f, 0x1.4ae0cp-26f);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_log2(x);
     else
         return detail::in_double(x, [](double lane) { return std::log2(lane); });
 }
@@ -94,6 +98,8 @@ INFINI_SIMD V log10(V x) {
     if constexpr (detail::kFloats<V>)
         return detail::log_base(x, detail::kLog10C, 0x1.344136p-2f, -0x1.ec10cp-27f, 0x1.bcb7b2p-2f,
                                 -0x1.5b235ep-27f);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_log10(x);
     else
         return detail::in_double(x, [](double lane) { return std::log10(lane); });
 }
@@ -101,41 +107,43 @@ template <class V>
 INFINI_SIMD V log1p(V x) {
     if constexpr (detail::kFloats<V>)
         return detail::log1p_float(x);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_log1p(x);
     else
         return detail::in_double(x, [](double lane) { return std::log1p(lane); });
 }
 
 template <class V>
 INFINI_SIMD V asinh(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kFloats<V> || detail::kDoubles<V>) {
         V a = absolute(x);
         auto large = a > broadcast<V>(0x1p60f);  // where the square overflows
         V z = fma(a, a / (sqrt(fma(a, a, broadcast<V>(1))) + 1.0f), a);
-        V y = detail::log1p_float(select(large, a, z));
-        return copysign(y + select(large, broadcast<V>(detail::kLn2), V{}), x);
+        V y = log1p(select(large, a, z));
+        return copysign(y + select(large, broadcast<V>(Element<V>(detail::kWideLn2)), V{}), x);
     } else {
         return detail::in_double(x, [](double lane) { return std::asinh(lane); });
     }
 }
 template <class V>
 INFINI_SIMD V acosh(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kFloats<V> || detail::kDoubles<V>) {
         auto large = x > broadcast<V>(0x1p60f);
         V t = x - 1.0f;
         V z = t + sqrt(fma(t, t, t + t));
         z = select(x < broadcast<V>(1), broadcast<V>(-2), z);  // NaN
-        V y = detail::log1p_float(select(large, x, z));
-        return y + select(large, broadcast<V>(detail::kLn2), V{});
+        V y = log1p(select(large, x, z));
+        return y + select(large, broadcast<V>(Element<V>(detail::kWideLn2)), V{});
     } else {
         return detail::in_double(x, [](double lane) { return std::acosh(lane); });
     }
 }
 template <class V>
 INFINI_SIMD V atanh(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kFloats<V> || detail::kDoubles<V>) {
         V a = absolute(x), t = a + a;
         V z = select(a < broadcast<V>(0.5f), fma(t, a / (1.0f - a), t), t / (1.0f - a));
-        return copysign(detail::log1p_float(z) * 0.5f, x);
+        return copysign(log1p(z) * 0.5f, x);
     } else {
         return detail::in_double(x, [](double lane) { return std::atanh(lane); });
     }

@@ -1,7 +1,7 @@
 // Powers, and functions with series of their own.
 #pragma once
 
-#include "math_basic.h"
+#include "math_log.h"
 
 namespace infini::cpu {
 
@@ -239,9 +239,32 @@ INFINI_SIMD V lgamma(V x) {
         });
     }
 }
+namespace detail {
+// Of floats, from polynomials of -log(1 - y^2) (Giles, 2012).
+template <class V>
+INFINI_SIMD V erfinv_float(V y) {
+    constexpr float kCentral[] = {1.50140941f,     0.246640727f,    -0.00417768164f,
+                                  -0.00125372503f, 0.00021858087f,  -4.39150654e-06f,
+                                  -3.5233877e-06f, 3.43273939e-07f, 2.81022636e-08f};
+    constexpr float kTail[] = {2.83297682f,    1.00167406f,     0.00943887047f,
+                               -0.0076224613f, 0.00573950773f,  -0.00367342844f,
+                               0.00134934322f, 0.000100950558f, -0.000200214257f};
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const V one = broadcast<V>(1), w = -log(V((one - y) * (one + y)));
+    const V near = horner(V(w - 2.5f), kCentral), far = horner(V(sqrt(w) - 3.0f), kTail);
+    const V made = y * select(w < broadcast<V>(5), near, far);
+    return select(absolute(y) == one, y * kInf, made);
+}
+}  // namespace detail
+
 template <class V>
 INFINI_SIMD V erfinv(V x) {
-    return detail::in_double(x, [](double lane) { return detail::erfinv_scalar(lane); });
+    if constexpr (detail::kFloats<V>)
+        return detail::erfinv_float(x);
+    else if constexpr (detail::kDoubles<V>)
+        return detail::wide_erfinv(x);
+    else
+        return detail::in_double(x, [](double lane) { return detail::erfinv_scalar(lane); });
 }
 
 template <class V>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "math_bits.h"
+#include "math_double.h"
 
 namespace infini::cpu {
 
@@ -71,12 +72,29 @@ INFINI_SIMD D tan_wide(D x) {
     return select(odd, -c, s) / select(odd, s, c);
 }
 
+// Pi as V's elements have it, and what is left.
+template <class V>
+inline constexpr Element<V> kPiOf = Element<V>(0x1.921fb54442d18p+1);
+template <class V>
+inline constexpr Element<V> kPiRest = kFloats<V> ? Element<V>(kPiLow) : 0x1.1a62633145c07p-53;
+template <class V>
+inline constexpr bool kArcs = kFloats<V> || kDoubles<V>;
+
 // asin s = s + s^3 p(s^2) for 0 <= s <= 1/2.
 template <class V>
 INFINI_SIMD V asin_factor(V z) {
-    constexpr float kC[] = {0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bb8p-5f, 0x1.8c3e5p-6f,
-                            0x1.595c6p-5f};
-    return polynomial(z, kC);
+    if constexpr (kDoubles<V>) {
+        constexpr double kC[] = {0x1.5555555555556p-3, 0x1.3333333332ecap-4, 0x1.6db6db6e31f13p-5,
+                                 0x1.f1c71c1db0623p-6, 0x1.6e8bb1c8209a2p-6, 0x1.1c4d35cf95421p-6,
+                                 0x1.c9cf07674736ap-7, 0x1.782651caa6547p-7, 0x1.52420b04b37bep-7,
+                                 0x1.65a9c4dfcf8b2p-8, 0x1.1d189408314eep-6, -0x1.e6aaa8a0a04ccp-7,
+                                 0x1.d72b2bc8155f8p-6};
+        return polynomial(z, kC);
+    } else {
+        constexpr float kC[] = {0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bb8p-5f, 0x1.8c3e5p-6f,
+                                0x1.595c6p-5f};
+        return polynomial(z, kC);
+    }
 }
 }  // namespace detail
 
@@ -119,6 +137,9 @@ INFINI_SIMD V tan(V x) {
     if constexpr (detail::kFloats<V>) {
         V y = detail::in_wide(x, [](auto wide) { return detail::tan_wide(wide); });
         return detail::beyond_limit(x, select(x == V{}, x, y), libm);
+    } else if constexpr (detail::kDoubles<V>) {
+        const V y = detail::sin_double(x, 0) / detail::sin_double(x, -0.5);
+        return detail::beyond_limit(x, select(x == V{}, x, y), libm, 0x1p19);
     } else {
         return detail::in_double(x, libm);
     }
@@ -126,14 +147,14 @@ INFINI_SIMD V tan(V x) {
 
 template <class V>
 INFINI_SIMD V asin(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kArcs<V>) {
         // Above 1/2: asin x = pi / 2 - 2 asin sqrt((1 - x) / 2).
         V a = absolute(x);
         auto small = a < broadcast<V>(0.5f);
         V z = select(small, x * x, (1.0f - a) * 0.5f);
         V s = select(small, a, sqrt(z)), cube = s * z, p = detail::asin_factor(z);
-        V rest = fma(cube * -2.0f, p, broadcast<V>(detail::kPiLow / 2));
-        V large = fma(s, broadcast<V>(-2.0f), broadcast<V>(detail::kPi / 2)) + rest;
+        V rest = fma(cube * -2.0f, p, broadcast<V>(detail::kPiRest<V> / 2));
+        V large = fma(s, broadcast<V>(-2.0f), broadcast<V>(detail::kPiOf<V> / 2)) + rest;
         return copysign(select(small, fma(cube, p, s), large), x);
     } else {
         return detail::in_double(x, [](double lane) { return std::asin(lane); });
@@ -142,13 +163,13 @@ INFINI_SIMD V asin(V x) {
 
 template <class V>
 INFINI_SIMD V acos(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kArcs<V>) {
         V a = absolute(x);
         auto small = a < broadcast<V>(0.5f), negative = x < V{};
         V z = select(small, x * x, (1.0f - a) * 0.5f);
         V s = select(small, x, sqrt(z)), y = fma(s * z, detail::asin_factor(z), s);
-        V middle = broadcast<V>(detail::kPi / 2) - (y - detail::kPiLow / 2);
-        V near = y + y, far = broadcast<V>(detail::kPi) - (near - detail::kPiLow);
+        V middle = broadcast<V>(detail::kPiOf<V> / 2) - (y - detail::kPiRest<V> / 2);
+        V near = y + y, far = broadcast<V>(detail::kPiOf<V>) - (near - detail::kPiRest<V>);
         return select(small, middle, select(negative, far, near));
     } else {
         return detail::in_double(x, [](double lane) { return std::acos(lane); });
@@ -159,24 +180,34 @@ namespace detail {
 // atan(top / bottom) + base for a quotient of size up to 0.42, base a multiple of pi / 4.
 template <class V>
 INFINI_SIMD V atan_from(V base, V top, V bottom) {
-    constexpr float kC[] = {-0x1.555548p-2f, 0x1.9991p-3f, -0x1.23a98ep-3f, 0x1.b13a66p-4f,
-                            -0x1.ee4b32p-5f};
-    V t = top / bottom, z = t * t, low = base * (kPiLow / kPi);
-    return base + (t + fma(t * z, polynomial(z, kC), low));
+    V t = top / bottom, z = t * t, low = base * (kPiRest<V> / kPiOf<V>);
+    auto sum = [&](const auto &c) { return base + (t + fma(t * z, polynomial(z, c), low)); };
+    if constexpr (kDoubles<V>) {
+        constexpr double kC[] = {
+            -0x1.5555555555555p-2, 0x1.9999999999953p-3,  -0x1.249249248d7cap-3,
+            0x1.c71c71c30300bp-4,  -0x1.745d165d9ee17p-4, 0x1.3b1392d04b71cp-4,
+            -0x1.110e875de57ebp-4, 0x1.e19a0439b3b4bp-5,  -0x1.ac7a216389ddfp-5,
+            0x1.74dbcb5c2167ap-5,  -0x1.1b2e7e3386b79p-5, 0x1.0ac7d2dc4c828p-6};
+        return sum(kC);
+    } else {
+        constexpr float kC[] = {-0x1.555548p-2f, 0x1.9991p-3f, -0x1.23a98ep-3f, 0x1.b13a66p-4f,
+                                -0x1.ee4b32p-5f};
+        return sum(kC);
+    }
 }
 }  // namespace detail
 
 template <class V>
 INFINI_SIMD V atan(V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kArcs<V>) {
         // atan a = pi/4 + atan((a - 1) / (a + 1)) = pi/2 + atan(-1 / a): the argument stays small.
         const V one = broadcast<V>(1);
         V a = absolute(x);
         auto middle = a > broadcast<V>(0x1.a8279ap-2f), large = a > broadcast<V>(0x1.3504f4p1f);
         V top = select(large, -one, select(middle, a - 1.0f, a));
         V bottom = select(large, a, select(middle, a + 1.0f, one));
-        V base = select(large, broadcast<V>(detail::kPi / 2),
-                        select(middle, broadcast<V>(detail::kPi / 4), V{}));
+        V base = select(large, broadcast<V>(detail::kPiOf<V> / 2),
+                        select(middle, broadcast<V>(detail::kPiOf<V> / 4), V{}));
         return copysign(detail::atan_from(base, top, bottom), x);
     } else {
         return detail::in_double(x, [](double lane) { return std::atan(lane); });
@@ -185,22 +216,26 @@ INFINI_SIMD V atan(V x) {
 
 template <class V>
 INFINI_SIMD V atan2(V y, V x) {
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kArcs<V>) {
         // Of the lesser and the greater size, then turned to where the point lies.
         const V zero{}, one = broadcast<V>(1);
         V a = absolute(y), b = absolute(x);
         auto steep = a > b, left = signbit(x);
         V low = select(steep, b, a), high = select(steep, a, b);
-        V scale = select(high > broadcast<V>(0x1p126f), broadcast<V>(0.25f), one);
-        scale = select(high < broadcast<V>(0x1p-100f), broadcast<V>(0x1p30f), scale);
+        constexpr bool kFloat = detail::kFloats<V>;
+        const V huge = broadcast<V>(Element<V>(kFloat ? 0x1p126 : 0x1p1022));
+        const V tiny = broadcast<V>(Element<V>(kFloat ? 0x1p-100 : 0x1p-900));
+        const V up = broadcast<V>(Element<V>(kFloat ? 0x1p30 : 0x1p60));
+        V scale = select(high > huge, broadcast<V>(0.25f), one);
+        scale = select(high < tiny, up, scale);
         auto alike = (low == high) & (high > zero);  // infinities too
         low = select(alike, one, low * scale);
         high = select(alike | (high == zero), one, high * scale);
         auto middle = low > high * 0x1.a8279ap-2f;
         V top = select(middle, low - high, low), bottom = select(middle, low + high, high);
-        V base = select(middle, broadcast<V>(detail::kPi / 4), zero);
-        base = select(steep, broadcast<V>(detail::kPi / 2) - base, base);
-        base = select(left, broadcast<V>(detail::kPi) - base, base);
+        V base = select(middle, broadcast<V>(detail::kPiOf<V> / 4), zero);
+        base = select(steep, broadcast<V>(detail::kPiOf<V> / 2) - base, base);
+        base = select(left, broadcast<V>(detail::kPiOf<V>) - base, base);
         top = select(steep, -top, top);
         top = select(left, -top, top);
         V angle = detail::atan_from(base, top, bottom);

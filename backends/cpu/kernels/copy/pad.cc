@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "index/offsets.h"
 #include "kernel.h"
 #include "pad_case.h"
 #include "threads.h"
@@ -22,7 +23,8 @@ int64_t place_of(Mode mode, int64_t at, int64_t size) {
         case Mode::kReplicate:
             return at < 0 ? 0 : size - 1;
         case Mode::kCircular:
-            return ((at % size) + size) % size;
+            at += at < 0 ? size : -size;  // mostly once round: a division takes longer
+            return at >= 0 && at < size ? at : ((at % size) + size) % size;
         default:
             return -1;
     }
@@ -59,7 +61,8 @@ struct Pad {
         const E *first = in + (low - map.before) * in_step;
         edge(0, low);
         if (step == 1 && in_step == 1)
-            std::memcpy(out + low, first, size_t(high - low) * sizeof(E));
+            copy_short(reinterpret_cast<char *>(out + low), reinterpret_cast<const char *>(first),
+                       size_t(high - low) * sizeof(E));
         else
             for (int64_t i = low; i < high; ++i) out[i * step] = first[(i - low) * in_step];
         edge(high, size);
@@ -69,23 +72,51 @@ struct Pad {
         const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / size));
         parallel_for(size_t(rows), grain, [&](size_t begin, size_t end) {
-            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                int64_t rest = i, out_at = 0, in_at = 0;
-                bool constant = false;
-                for (int d = to.ndim - 2; d >= 0; --d) {
-                    const int64_t at = rest % to.size[d];
-                    const int64_t place = maps[size_t(d)].place(at);
-                    rest /= to.size[d];
-                    constant = constant || place < 0;
-                    out_at += at * to.stride[d], in_at += place * from.stride[d];
-                }
-                if (constant)
-                    for (int64_t j = 0; j < size; ++j) out[out_at + j * step] = value;
+            Row now(*this, int64_t(begin));
+            for (size_t i = begin;; now.move()) {
+                const Place &place = now.places[to.ndim - 1];
+                if (place.constant)
+                    for (int64_t j = 0; j < size; ++j) out[place.out + j * step] = value;
                 else
-                    row(out + out_at, in + in_at);
+                    row(out + place.out, in + place.in);
+                if (++i == end) return;
             }
         });
     }
+
+private:
+    // Where a row lies: places[d] is what the dimensions before d add up to.
+    struct Place {
+        int64_t out = 0, in = 0;
+        bool constant = false;
+    };
+    struct Row {
+        const Pad &pad;
+        int64_t at[Shape::kMost];
+        Place places[Shape::kMost];
+
+        Row(const Pad &pad, int64_t index) : pad(pad) {
+            for (int d = pad.to.ndim - 2; d >= 0; --d) {
+                at[d] = index % pad.to.size[d];
+                index /= pad.to.size[d];
+            }
+            locate(0);
+        }
+        void locate(int from) {
+            for (int d = from; d + 1 < pad.to.ndim; ++d) {
+                const int64_t place = pad.maps[size_t(d)].place(at[d]);
+                places[d + 1] = {places[d].out + at[d] * pad.to.stride[d],
+                                 places[d].in + place * pad.from.stride[d],
+                                 places[d].constant || place < 0};
+            }
+        }
+        void move() {
+            int d = pad.to.ndim - 2;
+            for (; d > 0 && at[d] + 1 == pad.to.size[d]; --d) at[d] = 0;
+            ++at[d];
+            locate(d);
+        }
+    };
 };
 
 template <class E>

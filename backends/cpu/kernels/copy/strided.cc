@@ -11,6 +11,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPiece = 64 << 10;            // bytes that are worth another thread
+constexpr int64_t kFew = 6;                     // lines that are not worth a block
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
 
 // Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides
@@ -76,7 +77,12 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
         int dense = ndim_ - 1;
         for (int i = 0; i < ndim_ - 1; ++i)
             if (dims_[i].src && magnitude(dims_[i].src) < magnitude(dims_[dense].src)) dense = i;
-        if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src) {
+        if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src &&
+            std::min(dims_[dense].size, inner.size) < kFew) {
+            // Planes of a few channels: blocks would be mostly edges.
+            if (dims_[dense].size > inner.size)
+                std::rotate(dims_ + dense, dims_ + dense + 1, dims_ + ndim_);
+        } else if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src) {
             way_ = inner.dst == element_ && dims_[dense].src == element_ ? Way::kTransposed
                                                                          : Way::kBlocks;
             std::rotate(dims_ + dense, dims_ + dense + 1, dims_ + ndim_ - 1);

@@ -57,6 +57,9 @@ struct Picking {
 
     template <class E, class I>
     void some(E *out, const E *in, const I *index, int64_t count) const {
+        // Of its own: stores of bytes might change what this object holds.
+        const Dim row = this->row;
+        const int64_t limit = this->limit, step = this->step;
         if (row.index == 0 && row.out == 1 && row.in == 1) {
             const int64_t place = *index;
             if (uint64_t(place) < uint64_t(limit))
@@ -68,6 +71,13 @@ struct Picking {
             return;
         }
         if (row.index == 1 && row.out == 1 && row.in == 0 && step == 1) {
+            uint64_t signs = 0;  // of indices outside
+            for (int64_t i = 0; i < count; ++i)
+                signs |= uint64_t(int64_t(index[i])) | uint64_t(limit - 1 - int64_t(index[i]));
+            if (int64_t(signs) >= 0) {
+                for (int64_t i = 0; i < count; ++i) out[i] = in[index[i]];
+                return;
+            }
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t place = index[i];
                 out[i] = uint64_t(place) < uint64_t(limit) ? in[place] : E{};
@@ -84,6 +94,8 @@ struct Picking {
     // Rows of a few elements.
     template <class E, class I>
     void short_rows(E *out, const E *in, const I *index, int64_t count) const {
+        const Dim row = this->row, column = this->column;
+        const int64_t limit = this->limit, step = this->step;
         const bool dense = column.out == 1 && column.in == 1;
         if (dense && column.index == 0) {
             const size_t bytes = size_t(column.size) * sizeof(E);

@@ -38,6 +38,10 @@ struct Scatter {
     int64_t parts() const { return (indices.count() + bundle - 1) / bundle * shares; }
     int64_t part_rows() const { return (rows + shares - 1) / shares; }
     Part part(int64_t at) const {
+        if (shares == 1) {  // without divisions, which take as long as a short line
+            const int64_t begin = at * bundle;
+            return {begin, std::min(begin + bundle, indices.count()), 0, rows};
+        }
         const int64_t begin = at / shares * bundle, low = at % shares * part_rows();
         return {begin, std::min(begin + bundle, indices.count()), low,
                 std::max<int64_t>(0, std::min(part_rows(), rows - low))};
@@ -55,26 +59,41 @@ struct Scatter {
         auto update_one = [&](int64_t i, const I *at, const T *from, C *to) {
             const int64_t row = int64_t(*at) - part.low;
             if (uint64_t(row) >= uint64_t(part.rows)) return;
-            C &element = to[row * step];
-            if constexpr (kFold == Fold::kAssign)
-                element = *from;
-            else
-                element = folded<kFold>(element, load_element<C>(*from));
+            combine<kFold>(to[row * step], *from);
             if (counts) ++counts[row * bundle + i];
         };
         const int64_t index_step = indices.step, update_step = updates.step;
-        if (lines == 1) {
-            const I *at = index + index_at[0];
-            const T *from = update + update_at[0];
-            for (int64_t entry = 0; entry < indices.size; ++entry)
-                update_one(0, at + entry * index_step, from + entry * update_step,
-                           data + places[0]);
+        if (!counts && (lines == 1 || index_step == 1)) {
+            for (int64_t i = 0; i < lines; ++i)
+                fold_line<kFold>(data + places[i], step, part.low, part.rows, index + index_at[i],
+                                 update + update_at[i]);
             return;
         }
         for (int64_t entry = 0; entry < indices.size; ++entry)
             for (int64_t i = 0; i < lines; ++i)
                 update_one(i, index + index_at[i] + entry * index_step,
                            update + update_at[i] + entry * update_step, data + places[i]);
+    }
+    template <Fold kFold, class C, class T>
+    static void combine(C &element, const T &value) {
+        if constexpr (kFold == Fold::kAssign)
+            element = value;
+        else
+            element = folded<kFold>(element, load_element<C>(value));
+    }
+    template <Fold kFold, class C, class I, class T>
+    void fold_line(C *to, int64_t step, int64_t low, int64_t most, const I *index,
+                   const T *update) const {
+        const int64_t size = indices.size;
+        auto all = [=](int64_t to_step, int64_t index_step, int64_t update_step) {
+            for (int64_t entry = 0; entry < size; ++entry) {
+                const int64_t row = int64_t(index[entry * index_step]) - low;
+                if (uint64_t(row) < uint64_t(most)) [[likely]]
+                    combine<kFold>(to[row * to_step], update[entry * update_step]);
+            }
+        };
+        if (step == 1 && indices.step == 1 && updates.step == 1) return all(1, 1, 1);
+        all(step, indices.step, updates.step);
     }
     template <Fold kFold, class C, class T>
     void fold(const Part &part, C *data, const int64_t *places, int64_t step, const void *index,
@@ -124,7 +143,9 @@ struct Scatter {
             int64_t at[kBundle], places[kBundle];
             output.offsets.fill(part.begin, lines, at);
             for (int64_t i = 0; i < lines; ++i) places[i] = i;
-            for (int64_t row = 0; row < part.rows; ++row)
+            const bool dense = bundle == 1 && output.step == 1 && !counts;
+            if (dense && reduction.include_self) load_block(sums, data + at[0], size_t(part.rows));
+            for (int64_t row = 0; row < part.rows && !(dense && reduction.include_self); ++row)
                 for (int64_t i = 0; i < lines; ++i)
                     sums[row * bundle + i] = reduction.include_self
                                                  ? load_element<C>(data[at[i] + row * output.step])
@@ -132,6 +153,7 @@ struct Scatter {
             visit_fold(reduction.fold, [&](auto fold_of) {
                 fold<decltype(fold_of)::value>(part, sums, places, bundle, index, update, counts);
             });
+            if (dense && !reduction.mean) return store_block(data + at[0], sums, size_t(part.rows));
             for (int64_t row = 0; row < part.rows; ++row)
                 for (int64_t i = 0; i < lines; ++i) {
                     const int64_t cell = row * bundle + i;
@@ -176,8 +198,71 @@ Scattering scattering(const Operation &operation) {
             Slots(scatter.parts(), work)};
 }
 
+// Whole rows, where one index serves all of a row: axis `axis`, dense behind it.
+struct RowScatter {
+    Offsets output, updates;  // of what stands before the axis
+    int64_t rows = 0, entries = 0, inner = 1, index_step = 0;
+    int64_t output_step = 0, update_step = 0;
+    int index_dtype = 0;
+    bool fits = false;
+
+    explicit RowScatter(const Operation &operation) {
+        const Tensor to = operation.tensor(0), index = operation.tensor(2);
+        const Tensor from = operation.tensor(3);
+        const int axis = scattered_dim(operation);
+        if (axis >= to.ndim - 1) return;
+        for (int i = to.ndim - 1; i >= 0; --i) {
+            if (i == axis) continue;
+            if (index.shape[i] != to.shape[i] || (index.strides[i] != 0 && index.shape[i] > 1))
+                return;
+            if (i < axis) continue;
+            if (to.shape[i] > 1 && (to.strides[i] != inner || from.strides[i] != inner)) return;
+            inner *= to.shape[i];
+        }
+        rows = to.shape[axis], entries = index.shape[axis], index_step = index.strides[axis];
+        output_step = to.strides[axis], update_step = from.strides[axis];
+        output = Offsets(to, 0, axis);
+        updates = Offsets({from.dtype, from.ndim, index.shape, from.strides}, 0, axis);
+        index_dtype = index.dtype;
+        fits = inner > 1;
+    }
+
+    template <class E>
+    void run(E *to, const void *named, const E *from) const {
+        const Indices index(index_dtype, named);
+        const int64_t outer = output.count(), bytes = inner * int64_t(sizeof(E));
+        const int64_t threads = int64_t(thread_count());
+        // Each thread has rows of its own, so that of several updates the last one stays.
+        const int64_t shares = outer < threads && entries * bytes > (64 << 10) ? threads : 1;
+        const int64_t worth = (64 << 10) / std::max<int64_t>(1, entries * bytes / shares);
+        parallel_for(size_t(outer * shares), size_t(std::max<int64_t>(1, worth)),
+                     [&](size_t begin, size_t end) {
+                         for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
+                             const int64_t share = at % shares;
+                             const int64_t low = rows * share / shares;
+                             const uint64_t most = uint64_t(rows * (share + 1) / shares - low);
+                             E *target = to + output(at / shares) + low * output_step;
+                             const E *source = from + updates(at / shares);
+                             for (int64_t e = 0; e < entries; ++e) {
+                                 const int64_t row = index[e * index_step] - low;
+                                 if (uint64_t(row) >= most) continue;
+                                 copy_short(
+                                     reinterpret_cast<char *>(target + row * output_step),
+                                     reinterpret_cast<const char *>(source + e * update_step),
+                                     size_t(bytes));
+                             }
+                         }
+                     });
+    }
+};
+
 template <class E>
-std::unique_ptr<Plan> plan_assign(const Scattering &s) {
+std::unique_ptr<Plan> plan_assign(const Scattering &s, const RowScatter &rows) {
+    if (rows.fits)
+        return make_plan([=](const Arguments &a) {
+            s.start(a);
+            rows.run(a.pointer<E>(0), a.pointer<void>(2), a.pointer<const E>(3));
+        });
     return make_plan([=](const Arguments &a) {
         s.start(a);
         s.scatter.template direct<Fold::kAssign>(s.slots, a.pointer<E>(0), a.pointer<void>(2),
@@ -221,15 +306,16 @@ std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
     if (operation.is("scatter_reduce"))
         return plan_fold(s, dtype, reduction_of(dtype, reduction, operation.integer(2) != 0));
     if (reduction) return plan_fold(s, dtype, reduction_of(dtype, reduction - 1, true));
+    const RowScatter rows(operation);
     switch (infiniSizeOf(infiniDtype_t(dtype))) {
         case 1:
-            return plan_assign<uint8_t>(s);
+            return plan_assign<uint8_t>(s, rows);
         case 2:
-            return plan_assign<uint16_t>(s);
+            return plan_assign<uint16_t>(s, rows);
         case 4:
-            return plan_assign<uint32_t>(s);
+            return plan_assign<uint32_t>(s, rows);
         default:
-            return plan_assign<uint64_t>(s);
+            return plan_assign<uint64_t>(s, rows);
     }
 }
 

@@ -109,6 +109,27 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
             store_block(to + i, sum, size_t(n));
         }
     };
+    // Rows of one element: a line of them at once.
+    constexpr int64_t kLine = 1024;
+    if (inner == 1 && slices.rows <= kLine && slices.entries <= kLine) {
+        const size_t each = slices.grain((slices.rows + slices.entries) * 4 * int64_t(sizeof(S)));
+        parallel_for(size_t(slices.outer), each, [&](size_t begin, size_t end) {
+            S sums[kLine], terms[kLine];
+            for (int64_t line = int64_t(begin); line < int64_t(end); ++line) {
+                load_block(terms, source + line * slices.entries, size_t(slices.entries));
+                load_block(sums, input + line * slices.rows, size_t(slices.rows));
+                for (int64_t at = 0; at < slices.rows; ++at) {
+                    if (first[at] == first[at + 1]) continue;
+                    if (start) sums[at] = *start;
+                    for (int64_t k = first[at]; k < first[at + 1]; ++k)
+                        combine(sums + at, terms + order[k], 1);
+                    finish(sums + at, 1, first[at + 1] - first[at]);
+                }
+                store_block(output + line * slices.rows, sums, size_t(slices.rows));
+            }
+        });
+        return;
+    }
     // The mean number of rows read for one that is written.
     const int64_t reads = 2 + slices.entries / std::max<int64_t>(slices.rows, 1);
     parallel_for(size_t(slices.outer * slices.rows),
@@ -191,14 +212,16 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
             if (const int64_t row = slices.row(index, i); row >= 0) last[row] = i;
         parallel_for(size_t(slices.outer * slices.rows), slices.grain(2 * bytes),
                      [&](size_t begin, size_t end) {
-                         for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-                             const int64_t entry = last[at % slices.rows];
-                             const int64_t outer = at / slices.rows;
+                         int64_t outer = int64_t(begin) / slices.rows;
+                         int64_t row = int64_t(begin) % slices.rows;
+                         for (int64_t at = int64_t(begin); at < int64_t(end); ++at, ++row) {
+                             if (row == slices.rows) row = 0, ++outer;
+                             const int64_t entry = last[row];
                              const char *from =
                                  entry < 0 ? input + at * bytes
                                            : source + (outer * slices.entries + entry) * bytes;
                              if (from != output + at * bytes)
-                                 std::memcpy(output + at * bytes, from, size_t(bytes));
+                                 copy_short(output + at * bytes, from, size_t(bytes));
                          }
                      });
     };

@@ -1,8 +1,40 @@
-// lu_factor: L and U of complex matrices in one, with the rows that were exchanged.
+// lu_factor: L and U of complex matrices in one, with the rows that were exchanged. Matrices whose
+// imaginary parts are all 0 are factored as real ones.
 #include "linalg/complex_lu.h"
+#include "linalg/lu.h"
 
 namespace infini::cpu {
 namespace {
+
+// factor_complex_lu for real numbers, by panels of columns.
+void factor_real_lu(double *m, int64_t rows, int64_t columns, int64_t *pivots) {
+    const int64_t count = std::min(rows, columns);
+    for (int64_t first = 0; first < count; first += kPanel) {
+        const int64_t last = std::min(first + kPanel, count);
+        for (int64_t k = first; k < last; ++k) {
+            int64_t best = k;
+            for (int64_t i = k + 1; i < rows; ++i)
+                if (std::abs(m[i * columns + k]) > std::abs(m[best * columns + k])) best = i;
+            pivots[k] = best + 1;
+            double *line = m + k * columns;
+            if (best != k) std::swap_ranges(line, line + columns, m + best * columns);
+            if (line[k] == 0) continue;
+            for (int64_t i = k + 1; i < rows; ++i) {
+                double *row = m + i * columns;
+                row[k] /= line[k];
+                for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * line[j];
+            }
+        }
+        // What lies right of the panel: its own rows one after the other, then all rows below.
+        const ConstBlock panel(m + first * columns + last, columns);
+        for (int64_t i = first + 1; i < last; ++i)
+            add_product_rows<1>({m + i * columns + last, columns},
+                                {m + i * columns + first, columns}, panel, i - first,
+                                columns - last, -1);
+        add_product({m + last * columns + last, columns}, {m + last * columns + first, columns},
+                    panel, rows - last, last - first, columns - last, -1);
+    }
+}
 
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     const ComplexMatrices lu(operation, 0, 2), x(operation, 3, 2);
@@ -30,6 +62,15 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     auto body = [=](const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int64_t *swaps = reinterpret_cast<int64_t *>(spare + m * n);
+        x.im.load(spare, a.pointer<void>(4), index);
+        if (std::all_of(spare, spare + m * n, [](double part) { return part == 0; })) {
+            x.re.load(room, a.pointer<void>(3), index);
+            factor_real_lu(room, m, n, swaps);
+            lu.re.store(a.pointer<void>(0), index, room);
+            lu.im.store(a.pointer<void>(1), index, spare);
+            store_swaps(a, index, swaps);
+            return;
+        }
         x.load(as_complex(room), a, 3, index, spare);
         factor_complex_lu(as_complex(room), m, n, swaps);
         lu.store(a, 0, index, as_complex(room), spare);

@@ -148,7 +148,8 @@ public:
     static bool takes(const Matmul &p) {
         const bool fits = !p.weights && p.b.row_stride == 1 && p.n >= Tile::kColumns && p.k > 0;
         if constexpr (D::kTiled) return fits && p.k % (16 * D::kGroup) == 0;
-        return fits && !p.invariant && p.m >= 24;
+        // Sums of few products are not worth a transposition, nor are few columns the rows' packing.
+        return fits && !p.invariant && p.m >= 24 && p.k >= 192 && p.n >= 96;
     }
 
     explicit Direct(const Matmul &product) : p(product) {

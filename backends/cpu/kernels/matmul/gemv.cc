@@ -71,9 +71,35 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
         }
 }
 
+#if defined(__AVX512F__)
+constexpr int64_t kShort = 32;  // columns below that have a lane each
+
+// One row times columns of a few elements.
+[[gnu::noinline]] void dot_short(const float *x, int64_t k, const float *b, int64_t stride,
+                                 int64_t n, float *y) {
+    const I32 lanes = iota<I32>() * int32_t(stride);
+    for (int64_t j = 0; j < n; j += 16, b += 16 * stride) {
+        const auto some = __mmask16(n - j < 16 ? (1u << (n - j)) - 1 : 0xffff);
+        F32 sums[2] = {};
+        int64_t p = 0;
+        const auto add = [&](int64_t at, F32 &sum) {
+            const __m512 w = _mm512_mask_i32gather_ps(__m512{}, some, __m512i(lanes), b + at, 4);
+            sum = fma(broadcast<F32>(x[at]), F32(w), sum);
+        };
+        for (; p + 2 <= k; p += 2) add(p, sums[0]), add(p + 1, sums[1]);
+        if (p < k) add(p, sums[0]);
+        _mm512_mask_storeu_ps(y + j, some, __m512(sums[0] + sums[1]));
+    }
+}
+#endif
+
 template <class T, int m>
 [[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
                                    int64_t stride, int64_t n, float *y) {
+#if defined(__AVX512F__)
+    if constexpr (m == 1 && std::is_same_v<T, float>)
+        if (k < kShort && stride < 1 << 26) return dot_short(x, k, b, stride, n, y);
+#endif
     // One column at a time is one stream from memory, and with short vectors no slower to compute.
     constexpr int count = m > 1 ? side_by_side(m) : kVectorBytes == 16 ? 1 : 2;
     int64_t j = 0;

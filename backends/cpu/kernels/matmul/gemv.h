@@ -14,6 +14,11 @@ bool gemv_takes(const Matmul &product);
 size_t gemv_workspace(const Matmul &product);
 void gemv(const Matmul &product, void *workspace);
 
+// The same for F64.
+bool gemv_f64_takes(const Matmul &product);
+size_t gemv_f64_workspace(const Matmul &product);
+void gemv_f64(const Matmul &product, void *workspace);
+
 // The same for I8.
 bool gemv_i8_takes(const Matmul &product);
 void gemv_i8(const Matmul &product);

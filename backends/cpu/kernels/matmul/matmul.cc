@@ -94,13 +94,14 @@ Matmul simplified(Matmul p) {
 
 // Which kernel takes a product; of an invariant one this does not depend on m. Sums of bytes are
 // exact in all of them.
-enum class Way { kTiny, kBytes, kIntegers, kFewRows, kDots, kPacked };
+enum class Way { kTiny, kBytes, kIntegers, kFewRows, kFewDoubles, kDots, kPacked };
 
 Way way_of(const Matmul &p) {
     if (gemv_i8_takes(p)) return Way::kBytes;
     if (integer_rows_take(p)) return Way::kIntegers;
     if (p.invariant) return kind_of(p) == Kind::kF32 && dots_take(p) ? Way::kDots : Way::kPacked;
     if (tiny_takes(p)) return Way::kTiny;
+    if (gemv_f64_takes(p)) return Way::kFewDoubles;
     return gemv_takes(p) ? Way::kFewRows : Way::kPacked;
 }
 
@@ -113,6 +114,8 @@ size_t one_workspace(const Matmul &p) {
             return integer_rows_workspace(p);
         case Way::kFewRows:
             return gemv_workspace(p);
+        case Way::kFewDoubles:
+            return gemv_f64_workspace(p);
         case Way::kDots:
             return dots_workspace(p);
         default:
@@ -132,6 +135,8 @@ void one(const Matmul &p, void *workspace) {
             return integer_rows(p, workspace);
         case Way::kFewRows:
             return gemv(p, workspace);
+        case Way::kFewDoubles:
+            return gemv_f64(p, workspace);
         case Way::kDots:
             return dots(p, workspace);
         default:

@@ -25,6 +25,8 @@ struct VectorKind {
     static constexpr bool kTiled = false;
 #if defined(__aarch64__)
     static constexpr int64_t kSteps = 512;  // packed at a time: 24 KiB of b for the first cache
+#elif defined(__AVX512F__)
+    static constexpr int64_t kSteps = 512;  // 24 KiB of a
 #else
     static constexpr int64_t kSteps = 384;
 #endif

@@ -174,7 +174,20 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
     if (from.k_stride == 1 && sizeof(typename D::Word) == 4) {
         int64_t lane = 0, whole = k / (4 * group) * (4 * group);
 #if defined(__AVX512F__)
-        // Whole cache lines of the panel at a time.
+        // Whole cache lines of the rows at a time, or of the panel.
+        if (detail::kSameBits<D, T> && R == 12 && lanes == R && k % (16 * group) == 0) {
+            for (int64_t p = 0; p < k; p += 16 * group, to += 16 * R) {
+                detail::W16 words[16] = {};
+#pragma GCC unroll 16
+                for (int r = 0; r < R; ++r)
+                    std::memcpy(&words[r], from.data + r * from.lane_stride + p, sizeof words[r]);
+                detail::transpose(words);
+#pragma GCC unroll 16
+                for (int r = 0; r < 16; ++r)
+                    _mm512_mask_storeu_epi32(to + r * R, 0xfff, __m512i(words[r]));
+            }
+            return;
+        }
         if (detail::kSameBits<D, T> && R % 16 == 0 && k % (16 * group) == 0) {
             for (; lane + 16 <= lanes; lane += 16) {
                 const T *row = from.data + lane * from.lane_stride;

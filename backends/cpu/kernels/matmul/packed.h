@@ -79,7 +79,9 @@ private:
     using Sum = typename D::Sum;
     static constexpr int64_t kSteps = D::kSteps;
     static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // what is packed at a time
-    static constexpr int64_t kTileRows = 128, kTileColumns = 192;    // what a thread takes
+    // What a thread takes: the columns stay in the second cache, panels of rows pass by.
+    static constexpr int64_t kTileRows = 384, kTileColumns = 256;
+    static constexpr int64_t kOwnRows = 96;           // of which a thread keeps the sums
     static constexpr int64_t kColumnsMostRows = 128;  // fit the second cache with 96 columns
     static constexpr int64_t kPackRows = 96;          // packed by one thread
 
@@ -92,7 +94,7 @@ private:
         Word *b = a + word_bytes(mc * steps) / int64_t(sizeof(Word));
         auto *sums = reinterpret_cast<Sum *>(b + word_bytes(nc * steps) / int64_t(sizeof(Word)));
         const Tiles t(divide_up(rows, D::kRows), divide_up(columns, D::kColumns),
-                      p.threads ? 8 * threads : 1);
+                      runs && last_block <= 0 ? kOwnRows : kTileRows, p.threads ? 4 * threads : 1);
         for (int64_t block = 0; block <= std::max<int64_t>(last_block, 0); ++block) {
             const int64_t k0 = block * kc, k = std::min(kc, p.k - k0), sk = step_count<D>(k);
             pack_shared(a, b, row, rows, column, columns, k0, k);
@@ -100,7 +102,7 @@ private:
             auto compute = [&](size_t begin, size_t end) {
                 typename D::Scope scope;
                 (void)scope;
-                alignas(64) Sum own[sizeof(Sum) == 4 ? kTileRows * kTileColumns : 1];
+                alignas(64) Sum own[sizeof(Sum) == 4 ? kOwnRows * kTileColumns : 1];
                 for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
                     const int64_t a0 = i / t.across * t.rows, b0 = i % t.across * t.columns;
                     const int64_t a1 = std::min(a0 + t.rows, t.a_panels);
@@ -109,8 +111,8 @@ private:
                     const bool in_own = runs && last_block <= 0;
                     Sum *here = in_own ? own : sums + top * nc + left;
                     const int64_t stride = in_own ? kTileColumns : nc;
-                    for (int64_t bp = b0; bp < b1; ++bp)
-                        for (int64_t ap = a0; ap < a1; ++ap) {
+                    for (int64_t ap = a0; ap < a1; ++ap)
+                        for (int64_t bp = b0; bp < b1; ++bp) {
                             const int64_t i0 = ap * D::kRows, j0 = bp * D::kColumns;
                             tile(a + i0 * sk, b + j0 * sk, sk, row + i0, column + j0,
                                  here + (i0 - top) * stride + j0 - left, stride, block);
@@ -129,11 +131,13 @@ private:
     // How the tiles of a block are given to threads: rectangles of panels.
     struct Tiles {
         int64_t a_panels, b_panels;
-        int64_t rows = kTileRows / D::kRows, columns = kTileColumns / D::kColumns;
+        int64_t rows, columns = kTileColumns / D::kColumns;
         int64_t down, across;
 
-        Tiles(int64_t a_panels, int64_t b_panels, int64_t wanted)
-            : a_panels(a_panels), b_panels(b_panels) {
+        Tiles(int64_t a_panels, int64_t b_panels, int64_t most_rows, int64_t wanted)
+            : a_panels(a_panels), b_panels(b_panels), rows(most_rows / D::kRows) {
+            rows = divide_up(a_panels, divide_up(a_panels, rows));
+            columns = divide_up(b_panels, divide_up(b_panels, columns));
             auto count = [&] {
                 down = divide_up(a_panels, rows), across = divide_up(b_panels, columns);
                 return down * across;

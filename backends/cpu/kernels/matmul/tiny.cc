@@ -69,9 +69,46 @@ INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64
     for (int i = 0; i < rows && runs; ++i) finish_run(p, lines[i], row + i, 0, p.n);
 }
 
+#if defined(__AVX512F__)
+// Floats whose columns of b and c follow each other, from where they lie.
+template <int rows>
+INFINI_SIMD void multiply_here(const Matmul &p, int64_t row) {
+    const auto *a = static_cast<const float *>(p.a.data) + row * p.a.row_stride;
+    const auto *b = static_cast<const float *>(p.b.data);
+    float *c = static_cast<float *>(p.c.data) + row * p.c.row_stride;
+    for (int64_t j = 0; j < p.n; j += kVector) {
+        const auto some = __mmask16(p.n - j < kVector ? (1u << (p.n - j)) - 1 : 0xffff);
+        F32 sums[rows] = {};
+        for (int64_t q = 0; q < p.k; ++q) {
+            const F32 bv = F32(_mm512_maskz_loadu_ps(some, b + q * p.b.row_stride + j));
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; ++i)
+                sums[i] =
+                    fma(broadcast<F32>(a[i * p.a.row_stride + q * p.a.col_stride]), bv, sums[i]);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) {
+            float *to = c + i * p.c.row_stride + j;
+            F32 value = sums[i] * float(p.alpha);
+            if (p.beta != 0) value = value + F32(_mm512_maskz_loadu_ps(some, to)) * float(p.beta);
+            _mm512_mask_storeu_ps(to, some, __m512(value));
+        }
+    }
+}
+#endif
+
 }  // namespace
 
 void tiny(const Matmul &p) {
+#if defined(__AVX512F__)
+    if (p.a.dtype == INFINI_DTYPE_F32 && p.b.dtype == INFINI_DTYPE_F32 && p.b.col_stride == 1 &&
+        stores_sums<float>(p)) {
+        int64_t row = 0;
+        for (; row + 4 <= p.m; row += 4) multiply_here<4>(p, row);
+        for (; row < p.m; ++row) multiply_here<1>(p, row);
+        return;
+    }
+#endif
     float a_copy[kTinyElements], b_copy[kTinyElements];
     const int64_t stride = (p.n + kVector - 1) / kVector * kVector;
     const float *a = floats(p.a, p.m, p.k, p.k, a_copy);

@@ -2,7 +2,8 @@
 // equal ones; the first NaN, if there is one.
 //
 // Along rows, whole blocks are folded and only one that is better than all before it is searched.
-// Where rows lie side by side, a tile of them is compared line by line.
+// Where rows lie side by side, or are too short for a loop each, a tile of them is compared line by
+// line.
 #include <algorithm>
 
 #include "convert.h"
@@ -17,7 +18,7 @@ namespace {
 using program::beats;
 using program::fold_block;
 
-constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768;
+constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768, kShort = 32;
 
 // The dimensions of a row, outermost first, joined where one stride leads through several.
 struct Folded {
@@ -60,7 +61,7 @@ struct Arg {
     Folded folded;
     int64_t rows = 1;
     bool across = false;
-    int64_t columns = 1;            // across: rows that lie side by side
+    int64_t columns = 1, lane = 1;  // across: rows that lie side by side, and how far apart
     int64_t tiles = 1, groups = 1;  // across: of `columns`, and of all; else rows
     int64_t pieces = 1;             // that rows are cut in
 
@@ -145,10 +146,10 @@ void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_
     for (int64_t line = begin; line < end; ++line) {
         const char *data = rows + line * arg.folded.step() * arg.bytes;
         const C *x = values;
-        if (arg.dtype == kDirect<C>)
+        if (arg.dtype == kDirect<C> && arg.lane == 1)
             x = reinterpret_cast<const C *>(data);
         else
-            fetch(arg, values, data, n, 1);
+            fetch(arg, values, data, n, arg.lane);
         if (line == begin) {
             std::copy_n(x, n, best);
             continue;
@@ -244,11 +245,14 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation) {
     }
     arg.from = Offsets({input.dtype, kept, sizes, in}, 0, kept);
     arg.to = Offsets({output.dtype, kept, sizes, out}, 0, kept);
-    if (last >= 0) {
-        arg.across = input.stride(last) == 1 && input.size(last) >= 16 && arg.folded.count == 1 &&
-                     arg.folded.step() != 1 &&
-                     arg.folded.total < std::numeric_limits<int32_t>::max();
-        arg.columns = input.size(last);
+    if (last >= 0 && arg.folded.count == 1 &&
+        arg.folded.total < std::numeric_limits<int32_t>::max()) {
+        arg.columns = input.size(last), arg.lane = input.stride(last);
+        arg.across = arg.lane == 1 && arg.columns >= 16 && arg.folded.step() != 1;
+        if (!arg.across && arg.folded.total <= kShort && arg.from.even()) {
+            arg.columns = arg.rows, arg.lane = arg.from.step();
+            arg.across = arg.rows >= 16;
+        }
     }
     arg.groups = arg.rows;
     if (arg.across) {

@@ -79,7 +79,7 @@ struct Line {
 // first_room (size, count) entries. Most of a long line is only compared with the last of those
 // found so far.
 inline int64_t first_room(int64_t size, int64_t count) {
-    return std::min(size, count + std::max<int64_t>(count, 1024));
+    return std::min(size, count + std::max<int64_t>(count, 64));
 }
 
 template <class T>
