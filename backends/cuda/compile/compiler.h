@@ -1,13 +1,35 @@
 // From text to code: the vendor's run-time compiler, and a cache of its results on disk.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "../kernel.h"
-#include "source.h"
 
 namespace infini::cuda {
+
+// Device code as text, and its number.
+struct DeviceFile {
+    const char *name;  // inside device/
+    const char *text;
+};
+extern const DeviceFile kDeviceFiles[];
+extern const size_t kDeviceFileCount;
+
+// A hash of 128 bits that identifies a text.
+struct Key {
+    uint64_t high = 0, low = 0;
+
+    bool operator==(const Key &) const = default;
+    std::string hex() const;
+};
+struct KeyHash {
+    size_t operator()(const Key &key) const { return key.low; }
+};
+
+Key key_of(const std::string &text);
 
 // What a device's code is made of.
 struct Compilation {

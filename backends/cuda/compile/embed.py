@@ -26,7 +26,7 @@ def source() -> str:
     )
     return f"""\
 // The files of backends/cuda/device, as text.
-#include "compile/source.h"
+#include "compile/compiler.h"
 
 namespace infini::cuda {{
 

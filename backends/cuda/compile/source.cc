@@ -1,10 +1,10 @@
-#include "source.h"
-
 #include <cctype>
 #include <cstring>
 #include <set>
 
 #include "../kernel.h"
+#include "compiler.h"
+#include "look_up.h"
 
 namespace infini::cuda {
 namespace {
@@ -148,30 +148,13 @@ const char *bytes_type(size_t bytes) {
 }
 
 const char *device_type(int dtype) {
-    switch (dtype) {
-        case INFINI_DTYPE_BOOL:
-            return "boolean";
-        case INFINI_DTYPE_I8:
-            return "int8_t";
-        case INFINI_DTYPE_I16:
-            return "int16_t";
-        case INFINI_DTYPE_I32:
-            return "int32_t";
-        case INFINI_DTYPE_I64:
-            return "int64_t";
-        case INFINI_DTYPE_F8:
-            return "f8";
-        case INFINI_DTYPE_F16:
-            return "f16";
-        case INFINI_DTYPE_BF16:
-            return "bf16";
-        case INFINI_DTYPE_F32:
-            return "float";
-        case INFINI_DTYPE_F64:
-            return "double";
-        default:
-            return bytes_type(dtype_bytes(dtype));
-    }
+    static constexpr std::pair<int, const char *> kTypes[] = {
+        {INFINI_DTYPE_BOOL, "boolean"}, {INFINI_DTYPE_I8, "int8_t"},
+        {INFINI_DTYPE_I16, "int16_t"},  {INFINI_DTYPE_I32, "int32_t"},
+        {INFINI_DTYPE_I64, "int64_t"},  {INFINI_DTYPE_F8, "f8"},
+        {INFINI_DTYPE_F16, "f16"},      {INFINI_DTYPE_BF16, "bf16"},
+        {INFINI_DTYPE_F32, "float"},    {INFINI_DTYPE_F64, "double"}};
+    return look_up(kTypes, dtype, bytes_type(dtype_bytes(dtype)));
 }
 
 size_t dtype_bytes(int dtype) { return infiniSizeOf(static_cast<infiniDtype_t>(dtype)); }

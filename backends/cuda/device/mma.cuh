@@ -100,6 +100,17 @@ INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
                  : "memory");
 #endif
 }
+// The same with a policy for L2, as ptx::evict_first.
+INFINI_DEVICE void copy_async_once(void *shared, const void *from, int bytes, uint64_t policy) {
+#if __CUDA_ARCH__ < 800
+    copy_async(shared, from, bytes);
+#else
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;"
+                 :
+                 : "r"(shared_address(shared)), "l"(from), "r"(bytes), "l"(policy)
+                 : "memory");
+#endif
+}
 // The same of data that this multiprocessor reads again soon: it is cached in L1.
 INFINI_DEVICE void copy_async_reused(void *shared, const void *from, int bytes = 16) {
 #if __CUDA_ARCH__ < 800

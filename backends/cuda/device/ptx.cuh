@@ -160,11 +160,21 @@ INFINI_DEVICE uint32_t match_bit(uint32_t digit, uint32_t bit) {
     return lanes;
 }
 
+// A policy for data that is read once: it leaves L2 before other data.
+INFINI_DEVICE uint64_t evict_first() {
+    uint64_t policy = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
 // Begins to bring memory into L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, else
 // nothing.
-INFINI_DEVICE void prefetch_l2(const void *from, int bytes) {
+INFINI_DEVICE void prefetch_l2(const void *from, int bytes, uint64_t policy) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(from),
+                 "r"(bytes), "l"(policy)
+                 : "memory");
 #endif
 }
 

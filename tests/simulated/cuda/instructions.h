@@ -27,7 +27,8 @@ struct TensorMap;
 
 namespace ptx {
 
-inline void prefetch_l2(const void *from, int bytes) { simulated::prefetch(from, bytes); }
+inline uint64_t evict_first() { return 0; }
+inline void prefetch_l2(const void *from, int bytes, uint64_t) { simulated::prefetch(from, bytes); }
 
 inline float exp2_approx(float x) { return ::exp2f(x); }
 inline float reciprocal_approx(float x) { return 1 / x; }
@@ -126,6 +127,9 @@ inline void load_matrices(uint32_t (&to)[n], const void *row) {
     simulated::ldmatrix<n, transposed>(to, row);
 }
 inline void copy_async(void *shared, const void *from, int bytes = 16) {
+    simulated::cp_async<16>(shared, from, bytes);
+}
+inline void copy_async_once(void *shared, const void *from, int bytes, uint64_t) {
     simulated::cp_async<16>(shared, from, bytes);
 }
 inline void copy_async_reused(void *shared, const void *from, int bytes = 16) {

@@ -6,7 +6,8 @@
 
 #if defined(INFINI_KERNEL_COMBINE_ROWS) || defined(INFINI_KERNEL_COMBINE_PARTS)
 // Combines the partial results of a row, in their order within each warp. Of few parts warps share
-// the columns, of many the parts, so that many loads are in flight before the first one is used.
+// the columns, of many the parts, so that many loads are in flight before the first one is used: the
+// first of them before the greatest maximum is known.
 //
 // Before this: type T.
 namespace infini {
@@ -21,34 +22,47 @@ INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int
     constexpr int kAtOnce = 4, kColumns = 4 * kWarp;
     INFINI_SHARED float shared[kCombineWarps][kColumns];
     const int behind = (size + 3) / 4 * 4;
-    float greatest = kNoScore, sum = 0;
-#pragma unroll 1
-    for (int i = lane(); i < parts; i += kWarp) greatest = fmaxf(greatest, part(i)[behind]);
-    greatest = fold_warp(greatest, fold::Max());
-    const float base = greatest == kNoScore ? 0.0f : greatest;
-#pragma unroll 1
-    for (int i = lane(); i < parts; i += kWarp)
-        sum += part(i)[behind + 1] * exp2f(part(i)[behind] - base);
-    sum = fold_warp(sum, fold::Sum());
-    const float inverse = sum == 0 ? 0.0f : 1 / sum;
     const bool shared_columns = parts > kAtOnce;
     const int each = shared_columns ? kCombineWarps : 1;  // how far a warp's parts are apart
+    const int start = shared_columns ? warp() : 0;
+    float weight[kAtOnce];
+    Vec<float, 4> some[kAtOnce];
+    auto fetch = [&](int i, int e) {
+#pragma unroll
+        for (int j = 0; j < kAtOnce; ++j) {
+            const int at = i + j * each;
+            const bool valid = at < parts;
+            weight[j] = valid ? part(at)[behind] : kNoScore;
+            some[j] = valid && e < size ? load<4>(part(at) + e) : Vec<float, 4>{0, 0, 0, 0};
+        }
+    };
+    int first = shared_columns ? 0 : warp() * kColumns;
+    fetch(start, first + 4 * lane());
+
+    auto ends = [&](int i) {  // a part's running maximum and its sum
+        return i < parts ? load<2>(part(i) + behind) : Vec<float, 2>{kNoScore, 0};
+    };
+    const Vec<float, 2> own = ends(lane());
+    float greatest = own[0];
 #pragma unroll 1
-    for (int first = shared_columns ? 0 : warp() * kColumns; first < size;
+    for (int i = lane() + kWarp; i < parts; i += kWarp) greatest = fmaxf(greatest, ends(i)[0]);
+    greatest = fold_warp(greatest, fold::Max());
+    const float base = greatest == kNoScore ? 0.0f : greatest;
+    float sum = own[1] * exp2f(own[0] - base);
+#pragma unroll 1
+    for (int i = lane() + kWarp; i < parts; i += kWarp)
+        sum += ends(i)[1] * exp2f(ends(i)[0] - base);
+    sum = fold_warp(sum, fold::Sum());
+    const float inverse = sum == 0 ? 0.0f : 1 / sum;
+#pragma unroll 1
+    for (bool fetched = true; first < size;
          first += shared_columns ? kColumns : kCombineWarps * kColumns) {
         const int e = first + 4 * lane();
         float value[4] = {};
 #pragma unroll 1
-        for (int i = shared_columns ? warp() : 0; i < parts; i += each * kAtOnce) {
-            float weight[kAtOnce];
-            Vec<float, 4> some[kAtOnce];
-#pragma unroll
-            for (int j = 0; j < kAtOnce; ++j) {
-                const int at = i + j * each;
-                const bool valid = at < parts;
-                weight[j] = valid ? part(at)[behind] : kNoScore;
-                some[j] = valid && e < size ? load<4>(part(at) + e) : Vec<float, 4>{0, 0, 0, 0};
-            }
+        for (int i = start; i < parts; i += each * kAtOnce) {
+            if (!fetched) fetch(i, e);
+            fetched = false;
 #pragma unroll
             for (int j = 0; j < kAtOnce; ++j) {
                 weight[j] = exp2f(weight[j] - base);

@@ -33,6 +33,8 @@ struct Place {
 struct Operands {
     const MatmulParams &p;
     int groups;  // of columns, of all matrices
+    // b is read once: what the kernels between products share stays in L2, their code too.
+    uint64_t policy = ptx::evict_first();
 
     INFINI_DEVICE explicit Operands(const MatmulParams &p) : p(p), groups(p.tiles_n * p.batch) {}
 
@@ -57,8 +59,9 @@ struct Operands {
 #pragma unroll
                 for (int j = 0; j < kTiles; ++j) {
                     const bool inside = k < p.k && 8 * j + g < columns;
-                    copy_async(&stage.b[half][j][lane()],
-                               inside ? from + (8 * j + g) * p.b.line + k : from, inside ? 16 : 0);
+                    copy_async_once(&stage.b[half][j][lane()],
+                                    inside ? from + (8 * j + g) * p.b.line + k : from,
+                                    inside ? 16 : 0, policy);
                 }
 #pragma unroll
                 for (int row = g; row < kRows; row += 8) {
@@ -127,7 +130,8 @@ INFINI_DEVICE void fetch_ahead(const ProductParams &params) {
     const int group = int(blockIdx.x), line = int(threadIdx.x);
     if (line < kColumns && line < p.n - operands.column(group)) {
         const int bytes = p.k * int(sizeof(T));
-        ptx::prefetch_l2(operands.b(group) + line * p.b.line, bytes < kAhead ? bytes : kAhead);
+        ptx::prefetch_l2(operands.b(group) + line * p.b.line, bytes < kAhead ? bytes : kAhead,
+                         operands.policy);
     }
 }
 

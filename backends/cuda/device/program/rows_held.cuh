@@ -1,6 +1,6 @@
 // Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have
 // kChunks vectors each; those of the first pass are all on their way before one is used. kFull: these
-// are all of the row.
+// are all of the row. kAhead: of all passes, because few rows wait for the latency of memory.
 #pragma once
 
 #include "lanes.cuh"
@@ -19,20 +19,22 @@ struct HeldRun {
         : p(p), base(base), here(here) {}
 
     template <class Pass>
+    INFINI_DEVICE void fetch() {
+#pragma unroll
+        for (int k = 0; k < kChunks; ++k)
+            if (mine(k)) Pass::fetch(p, locate(p, base, element(k)), in[k]);
+    }
+    template <class Pass>
     INFINI_DEVICE void pass() {
         typename Pass::Folds folds;
         folds.start();
-        if constexpr (Pass::kFirst) {
-#pragma unroll
-            for (int k = 0; k < kChunks; ++k)
-                if (mine(k)) Pass::fetch(p, locate(p, base, element(k)), in[k]);
-        }
+        if constexpr (Pass::kFirst) fetch<Pass>();
 #pragma unroll
         for (int k = 0; k < kChunks; ++k) {
             if (!mine(k)) continue;
             const Place at = locate(p, base, element(k));
             // Later passes read what all rows share, from a cache: it need not wait in registers.
-            if constexpr (!Pass::kFirst) Pass::fetch(p, at, in[k]);
+            if constexpr (!Pass::kFirst && !kAhead) Pass::fetch(p, at, in[k]);
             Pass::body(p, at, element(k), in[k], held[k], rows, folds);
         }
         if constexpr (Pass::kFolds) join_lanes(folds);

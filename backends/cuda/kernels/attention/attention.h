@@ -103,4 +103,8 @@ private:
     int64_t most_tiles_ = 0;
 };
 
+// MLA (multi-head latent attention) on Hopper. Values are the first part of keys, which are aligned
+// to 16 bytes. Null where TMA cannot copy them.
+std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &attention, Device &device);
+
 }  // namespace infini::cuda

@@ -1,5 +1,6 @@
 #include "attention.h"
 #include "environment.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -95,8 +96,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     constexpr int64_t kMost = int64_t(1) << 30;
     if (c.keys > kMost || c.rows() > kMost || c.tokens * c.group * c.heads > kMost ||
         c.sequences > kMost || c.page_size > kMost || c.depth > kMost || c.value_depth > kMost)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "attention to so many keys, or of so many queries, is not possible"};
+        refuse_shape("attention to so many keys, or of so many queries, is not possible");
     std::unique_ptr<Plan> plan;
     if (c.tokens == 0 || c.heads == 0 || c.group == 0 || c.value_depth == 0)
         plan = make_empty_plan();
@@ -137,8 +137,7 @@ std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &c, Device &device
     constexpr int kWarps = 4;
     const size_t shared = size_t(c.depth + kWarps * c.value_depth) * sizeof(float);
     if (shared + 1024 > device.shared_bytes)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "heads are too large for attention on this device"};
+        refuse_shape("heads are too large for attention on this device");
     auto kernel = device.compile(c.source("attention/rows.cuh"));
     const Segments segments(c, device, 1);
     const AttentionParams fixed = c.params();

@@ -8,7 +8,7 @@ namespace infini::cuda {
 namespace {
 
 constexpr int64_t kDecodeWarps = 4, kTile = 16, kDecodePiece = 8;
-constexpr int64_t kDecodeLeastRange = 256;  // keys
+constexpr int64_t kDecodeLeastRange = 128;  // keys
 
 }  // namespace
 

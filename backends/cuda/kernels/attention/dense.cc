@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attention.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -71,7 +72,7 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation, Device &device)
     c.causal = true, c.invariant = operation.batch_invariant();
     if (c.tokens * c.heads == 0) return make_empty_plan();
     if (2 * from[0].size[0] * from[0].size[1] * c.depth >= int64_t(1) << 31)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "so many new keys are not possible"};
+        refuse_shape("so many new keys are not possible");
     return plan_attention_case(c, device, plan_store(from, cache, pos, device));
 }
 

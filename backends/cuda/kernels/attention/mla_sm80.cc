@@ -2,8 +2,6 @@
 // entries in e4m3.
 #include <algorithm>
 
-#include "mla_sm90.h"
-
 namespace infini::cuda {
 namespace {
 

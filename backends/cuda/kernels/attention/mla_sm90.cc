@@ -1,6 +1,5 @@
 // MLA (multi-head latent attention) on Hopper: split-KV with equal shares of the tiles of all
 // sequences.
-#include "mla_sm90.h"
 
 #include <algorithm>
 

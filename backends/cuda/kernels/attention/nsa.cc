@@ -1,6 +1,7 @@
 // Native sparse attention: nsa_paged_attention.
 #include "device/attention/sparse_params.h"
 #include "kernel.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -19,8 +20,7 @@ std::unique_ptr<Plan> plan_nsa(const Operation &operation, Device &device) {
                       "gates have the data type of the queries or F32"};
     const int64_t block = operation.integer(1), page_size = k.size[2];
     const int64_t keys = tables.size[1] * page_size;
-    if (keys > 1 << 30)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "attention to so many keys is not possible"};
+    if (keys > 1 << 30) refuse_shape("attention to so many keys is not possible");
     NsaParams fixed{};
     auto strides = [](int64_t *to, const Shape &shape, int count) {
         for (int i = 0; i < count; ++i) to[i] = shape.stride[i];

@@ -7,15 +7,12 @@
 #include "convolution.h"
 #include "kernels/lines.h"
 #include "libraries.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
 
 constexpr int64_t kMost = int64_t(1) << 31;
-
-[[noreturn]] void refuse_shape(const std::string &sentence) {
-    throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, sentence};
-}
 
 // Pads, strides and dilations, the first three attributes; a null list means the usual.
 void read_steps(const Operation &op, int dims, ConvolutionShape &s) {
@@ -27,9 +24,8 @@ void read_steps(const Operation &op, int dims, ConvolutionShape &s) {
         if (dilations) s.dilation[d] = dilations[i];
         if (s.pad[d] < 0 || s.pad[d] > kMost || s.step[d] <= 0 || s.step[d] > kMost ||
             s.dilation[d] <= 0 || s.dilation[d] > kMost)
-            throw Refusal{INFINI_STATUS_BAD_PARAM, std::string(op.name()) +
-                                                       ": a pad is negative, or a stride or "
-                                                       "dilation is not positive"};
+            refuse_parameter(std::string(op.name()) +
+                             ": a pad is negative, or a stride or dilation is not positive");
     }
 }
 
@@ -108,9 +104,8 @@ std::unique_ptr<Plan> plan_conv_transpose(const Operation &op, Device &device) {
         s.in[d] = x.size(i + 2), s.out[d] = y.size(i + 2), s.taps[d] = w.size(i + 2);
         const int64_t extra = more ? more[i] : 0;
         if (extra < 0 || extra >= std::max(s.step[d], s.dilation[d]))
-            throw Refusal{INFINI_STATUS_BAD_PARAM,
-                          "conv_transpose: output_pads has to be less than the stride or the "
-                          "dilation"};
+            refuse_parameter(
+                "conv_transpose: output_pads has to be less than the stride or the dilation");
         if (s.in[d] > kMost || s.taps[d] > kMost || s.taps[d] == 0)
             refuse_shape("conv_transpose: an image or window is empty or too large");
         const int64_t size =

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "refuse.h"
+
 namespace infini::cuda {
 namespace {
-
-[[noreturn]] void refuse_shape(const char *sentence) {
-    throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, sentence};
-}
 
 ConvolutionParams make_params(const ConvolutionShape &s) {
     constexpr int64_t kMost = int64_t(1) << 30;

@@ -6,6 +6,7 @@
 #include "kernels/dims.h"
 #include "kernels/index/fold.h"
 #include "kernels/index/grouping.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -25,10 +26,9 @@ struct Update {
         params.rows = output.size(dim), params.entries = index.size(0);
         for (int i = 0; i < output.ndim; ++i) {
             if (source.shape[i] != (i == dim ? params.entries : output.shape[i]))
-                throw Refusal{
-                    INFINI_STATUS_BAD_TENSOR_SHAPE,
+                refuse_shape(
                     "the source differs from the output in more than the dimension that is "
-                    "indexed, or has not one slice for each index"};
+                    "indexed, or has not one slice for each index");
             if (i < dim) params.outer *= output.shape[i];
             if (i > dim) params.inner *= output.shape[i];
         }

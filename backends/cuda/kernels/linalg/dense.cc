@@ -1,6 +1,6 @@
-#include "kernels/linalg/dense.h"
-
 #include <algorithm>
+
+#include "kernels/linalg/solver.h"
 
 namespace infini::cuda {
 

@@ -2,11 +2,172 @@
 // for each matrix, in double precision.
 #include <algorithm>
 
-#include "kernels/linalg/complex_factors.h"
+#include "device/linalg/complex.cuh"
 #include "kernels/linalg/solver.h"
 
 namespace infini::cuda {
 namespace {
+
+// ---- Factors and eigenvalues of complex matrices ------------------------------------------------
+
+// What an operator has: `trailing` dimensions of each result, and the doubles that a block needs for
+// a matrix. Inputs follow the results.
+struct ComplexWork {
+    Source source;
+    std::vector<int> trailing;
+    int64_t doubles;
+};
+
+// A block for each matrix, in no more than `most_bytes` of workspace.
+std::unique_ptr<Plan> plan_complex_blocks(Device &device, Source source, int dtype,
+                                          ComplexParams params, int first, bool has_sides,
+                                          size_t most_bytes) {
+    const int64_t largest = std::max(params.x->rows, params.x->columns);
+    const int64_t threads = largest <= 32 ? 64 : largest <= 128 ? 128 : 256;
+    const auto kernel = device.compile(source.type("T", dtype).constant("kThreads", threads));
+    const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
+    const size_t room_bytes = size_t(params.room) * sizeof(double);
+    const int64_t fit = std::max<int64_t>(1, int64_t(most_bytes / room_bytes));
+    const int64_t blocks =
+        std::min({params.count, int64_t(device.multiprocessors) * resident, fit});
+    auto run = [=](const Arguments &a, const Stream &stream) -> Error {
+        ComplexParams p = params;
+        for (int i = 0; i < first; ++i) p.y[i].data = a.pointer<void>(i);
+        for (int i = 0; i < 2; ++i) p.x[i].data = a.pointer<void>(first + i);
+        for (int i = 0; i < 2 && has_sides; ++i) p.b[i].data = a.pointer<void>(first + 2 + i);
+        p.rooms = reinterpret_cast<double *>(a.workspace());
+        return kernel->launch(stream, blocks, unsigned(threads), p);
+    };
+    return make_plan(run, size_t(blocks) * room_bytes);
+}
+
+// The operands of the library: two parts each, but values that are real.
+SolverWork solver_work(Factorization what, int dtype, const ComplexParams &p,
+                       const std::vector<int> &trailing) {
+    SolverWork made{what, dtype, true};
+    const int first = int(trailing.size());
+    auto pair = [&](int i) { return SolverOperand(p.y[i], i, p.y[i + 1], i + 1); };
+    auto one = [&](int i) { return SolverOperand(p.y[i], i); };
+    made.x = SolverOperand(p.x[0], first, p.x[1], first + 1);
+    switch (what) {
+        case Factorization::kLu:
+            made.y = pair(0), made.z = one(2);
+            break;
+        case Factorization::kSolve:
+            made.b = SolverOperand(p.b[0], first + 2, p.b[1], first + 3);
+            [[fallthrough]];
+        case Factorization::kInverse:
+        case Factorization::kCholesky:
+            made.y = pair(0);
+            break;
+        case Factorization::kSvd:
+            made.y = pair(0), made.z = one(2), made.w = pair(3);
+            if (p.x->rows < p.x->columns) {  // of the transpose U and V change places
+                std::swap(made.y, made.w);
+                made.x = transposed(made.x);
+                made.y = transposed(made.y), made.w = transposed(made.w);
+            }
+            break;
+        case Factorization::kEigh:
+            made.y = one(0), made.z = pair(1);
+            break;
+        default:
+            made.y = pair(0), made.z = pair(2);
+    }
+    return made;
+}
+
+std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device, Factorization what,
+                                   const ComplexWork &work) {
+    const int first = int(work.trailing.size());
+    const int dtype = operation.tensor(0).dtype;
+    ComplexParams params = {};
+    for (int i = 0; i < first; ++i)
+        params.y[i] = matrices_of(operation.tensor(i), work.trailing[size_t(i)]);
+    for (int i = 0; i < 2; ++i) params.x[i] = matrices_of(operation.tensor(first + i), 2);
+    const bool has_sides = what == Factorization::kSolve;
+    for (int i = 0; i < 2 && has_sides; ++i)
+        params.b[i] = matrices_of(operation.tensor(first + 2 + i), 2);
+    params.count = params.x->batch.count;
+    params.room = round_up(work.doubles, 32);
+    if (params.count == 0 || params.x->rows == 0 || params.x->columns == 0 ||
+        params.y->columns == 0)
+        return make_empty_plan();
+    auto own = [=](Device &on, size_t most_bytes) {
+        return plan_complex_blocks(on, work.source, dtype, params, first, has_sides, most_bytes);
+    };
+    SolverWork solver = solver_work(what, dtype, params, work.trailing);
+    solver.own = own, solver.own_bytes = size_t(params.room) * sizeof(double);
+    if (auto made = plan_solver(device, solver)) return made;
+    constexpr size_t kMostBytes = size_t(1) << 30;
+    return own(device, kMostBytes);
+}
+
+struct FactorSizes {
+    int64_t m, n, k;
+
+    FactorSizes(const Operation &operation, int place)
+        : m(operation.tensor(place).size(-2)),
+          n(operation.tensor(place).size(-1)),
+          k(std::min(m, n)) {}
+};
+
+std::unique_ptr<Plan> plan_lu_factor(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 3);
+    return plan_complex(operation, device, Factorization::kLu,
+                        {Source("linalg/complex_factors.cuh:lu"), {2, 2, 1}, 2 * s.m * s.n});
+}
+
+std::unique_ptr<Plan> plan_complex_qr(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 4);
+    return plan_complex(
+        operation, device, Factorization::kQr,
+        {Source("linalg/complex_factors.cuh:qr"), {2, 2, 2, 2}, 2 * s.m * (s.n + s.k) + s.k});
+}
+
+std::unique_ptr<Plan> plan_complex_svd(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 5);
+    return plan_complex(operation, device, Factorization::kSvd,
+                        {Source("linalg/complex_jacobi.cuh:svd"),
+                         {2, 2, 1, 2, 2},
+                         4 * s.m * s.n + 2 * s.k * s.k + 2 * s.k});
+}
+
+std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 3);
+    return plan_complex(
+        operation, device, Factorization::kEigh,
+        {Source("linalg/complex_jacobi.cuh:eigh"), {1, 2, 2}, 4 * s.n * s.n + 2 * s.n + 6 * s.n});
+}
+
+std::unique_ptr<Plan> plan_eig(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 4);
+    return plan_complex(operation, device, Factorization::kEig,
+                        {Source("linalg/eig.cuh"), {1, 1, 2, 2}, 6 * s.n * s.n + 3 * s.n});
+}
+
+INFINI_CUDA_KERNEL("lu_factor", plan_lu_factor);
+INFINI_CUDA_KERNEL("complex_qr", plan_complex_qr);
+INFINI_CUDA_KERNEL("complex_svd", plan_complex_svd);
+INFINI_CUDA_KERNEL("complex_eigh", plan_complex_eigh);
+INFINI_CUDA_KERNEL("eig", plan_eig);
+
+std::unique_ptr<Plan> plan_complex_linear(const Operation &operation, Device &device) {
+    const bool is_inverse = operation.is("complex_inverse");
+    const FactorSizes s(operation, 2);
+    Source source("linalg/complex_factors.cuh:solve");
+    return plan_complex(operation, device,
+                        is_inverse ? Factorization::kInverse : Factorization::kSolve,
+                        {source.constant("kInverse", is_inverse),
+                         {2, 2},
+                         2 * s.n * (s.n + operation.tensor(0).size(-1))});
+}
+
+std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 2);
+    return plan_complex(operation, device, Factorization::kCholesky,
+                        {Source("linalg/complex_factors.cuh:cholesky"), {2, 2}, 2 * s.n * s.n});
+}
 
 using L = LinalgParams;
 
@@ -178,4 +339,5 @@ std::unique_ptr<Plan> plan_linear(const Operation &operation, Device &device) {
 INFINI_CUDA_KERNEL("solve", plan_linear);
 
 }  // namespace
+
 }  // namespace infini::cuda

@@ -1,10 +1,10 @@
-#include "kernels/linalg/solver_library.h"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "kernels/linalg/solver_plan.h"
 
 namespace infini::cuda::solver {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "refuse.h"
+
 namespace infini::cuda {
 namespace {
 
@@ -151,8 +153,7 @@ std::shared_ptr<const PackedProduct> make_packed_product(const ProductShape &sha
                                                          const Packing &packing, Device &device) {
     constexpr int64_t kMost = INT32_MAX - 1024;
     if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "a matrix has more than 2^31 rows or columns"};
+        refuse_shape("a matrix has more than 2^31 rows or columns");
     if (SkinnyMarlinProduct::suits(shape, packing, device))
         return std::make_shared<SkinnyMarlinProduct>(shape, packing, device);
     return std::make_shared<TiledPackedProduct>(shape, packing, device);

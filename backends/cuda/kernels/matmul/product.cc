@@ -6,6 +6,7 @@
 #include "../../vendor.h"
 #include "../program/epilogue.h"
 #include "product_parts.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 
@@ -42,8 +43,7 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     simplify(shape.c, shape.m, shape.n, shape.batch);
     if (shape.addend.dtype) simplify(shape.addend, shape.m, shape.n, shape.batch);
     if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "a matrix has more than 2^31 rows or columns"};
+        refuse_shape("a matrix has more than 2^31 rows or columns");
     if (shape.invariant && !vendor.gemm) return make_tiled_product(shape, device);
     if (auto product = make_skinny_product(shape, device)) return product;
     if (vendor.gemm) {

@@ -22,9 +22,10 @@ public:
     Pipelined(const ProductShape &shape, const Device &device) : shape_(shape), device_(device) {
         while (rows_ < shape.m) rows_ *= 2;
         double best = 0;
-        for (int tiles : {1, 2, 4}) {
-            if (stages(tiles) < 2) continue;
-            // Wider groups read a less often, unless multiprocessors are idle at the end for it.
+        for (int tiles = 1; tiles <= 8; ++tiles) {
+            if (stages(tiles) < 3) break;
+            // Wider groups read a less often, and finish less often, unless multiprocessors are idle
+            // at the end for it.
             const double busy = this->busy(tiles);
             if (busy < 0.97 * best) continue;
             best = std::max(best, busy), tiles_ = tiles;
@@ -39,7 +40,7 @@ public:
             .constant("kRows", rows_)
             .constant("kWarps", kSkinnyWarps)
             .constant("kStages", stages(tiles_))
-            .constant("kAhead", kAheadBytes / (8 * tiles_));
+            .constant("kAhead", kAheadBytes / (8 * tiles_) / 16 * 16);
     }
     Launch launch() const {
         const int64_t each = 8 * tiles_, tiles = (shape_.n + each - 1) / each;
@@ -50,7 +51,7 @@ public:
 private:
     // On their way to a multiprocessor, which leaves no room for blocks of the next kernel: they
     // would only wait. Fetched to L2 ahead: about what the memory sends in its latency.
-    static constexpr int64_t kBytesOnTheWay = 160 << 10, kAheadBytes = 64 << 10;
+    static constexpr int64_t kBytesOnTheWay = 160 << 10, kAheadBytes = 32 << 10;
 
     int64_t stage_bytes(int tiles) const { return kSkinnyWarps * (1024 * tiles + 128 * rows_); }
     int stages(int tiles) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "product_parts.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -81,8 +82,7 @@ private:
             p.k_each = int(each * depth);
             p.splits = int((steps + each - 1) / each);
         }
-        if (tiles * p.splits > INT32_MAX)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "more matrices than a grid can have"};
+        if (tiles * p.splits > INT32_MAX) refuse_shape("more matrices than a grid can have");
     }
 
     void prepare_mma(const ProductShape &shape, Device &device) {

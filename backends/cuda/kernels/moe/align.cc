@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/index/grouping.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -14,8 +15,7 @@ class Pairs {
 public:
     Pairs(Device &device, int64_t pairs, int64_t experts, bool padded)
         : pairs_(pairs), experts_(experts), groups_(experts + padded) {
-        if (pairs > INT32_MAX)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "more pairs than a 32-bit number counts"};
+        if (pairs > INT32_MAX) refuse_shape("more pairs than a 32-bit number counts");
         grouping_ = Grouping(device, pairs, groups_);
         first_ = GroupFirst(device);
         keys_ = device.compile(Source("moe/align.cuh:keys").constant("kPadded", padded));
@@ -64,10 +64,8 @@ std::unique_ptr<Plan> plan_moe_align(const Operation &operation, Device &device)
     int64_t needed = 0;
     if (__builtin_mul_overflow(std::min(pairs, experts + 1), block - 1, &needed) ||
         __builtin_add_overflow(needed, pairs, &needed) || capacity < needed)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "sorted_token_ids is too short for all blocks of all experts"};
-    if (blocks < divide_up(needed, block))
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "expert_ids is too short for all blocks"};
+        refuse_shape("sorted_token_ids is too short for all blocks of all experts");
+    if (blocks < divide_up(needed, block)) refuse_shape("expert_ids is too short for all blocks");
     if (pairs <= kFewPairs && experts < kFewGroups && capacity < INT32_MAX / 2 &&
         blocks < INT32_MAX / 2)
         return plan_small_align({nullptr,

@@ -4,6 +4,7 @@
 
 #include "device/moe/gate.cuh"
 #include "kernels/lines.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -105,7 +106,7 @@ std::unique_ptr<Plan> plan_moe_fused_gate(const Operation &operation, Device &de
     GatePlan plan(kFusedGate, operation.tensor(2), true, device);
     GateParams &params = plan.params;
     if (params.experts & (params.experts - 1))
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "the number of experts is no power of two"};
+        refuse_shape("the number of experts is no power of two");
     plan.results(operation.tensor(0), operation.tensor(1));
     params.bias_step = operation.tensor(3).stride(0);
     params.groups = int32_t(operation.integer(0)), params.keep = int32_t(operation.integer(1));

@@ -113,12 +113,16 @@ private:
         members.add("int64_t", "rows", nest_.rows);
         members.add("int64_t", "row_size", nest_.row_size);
         composer_.add_members(members, launch, width_);
+        // Registers for so many blocks at a time that memory is never idle.
+        const int data = chunks_ * width_ * composer_.row_bytes() / 4;
+        const bool ahead = nest_.rows <= phase_.device.multiprocessors && data <= 32;
         std::string calls;
+        for (size_t i = 1; ahead && i < composer_.passes().size(); ++i)
+            calls += "    run.template fetch<Pass" + std::to_string(i) + ">();\n";
         for (size_t i = 0; i < composer_.passes().size(); ++i) calls += pass_call(i);
         Source source = begin_source("program/rows_held.cuh", phase_, composer_);
         add_text(source, members, composer_.pass_texts(false), calls);
-        // Registers for so many blocks at a time that memory is never idle.
-        const int data = chunks_ * width_ * composer_.row_bytes() / 4;
+        source.constant("kAhead", ahead);
         const bool much = data >= 32 && nest_.type == kFloat && composer_.row_tensors() > 1;
         int blocks = threads_ <= 128 ? 6 : threads_ <= 256 ? 3 : 1;
         if (threads_ == 256 && data <= 16) blocks = 4;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/dims.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -65,8 +66,7 @@ struct Elements {
 };
 
 std::unique_ptr<Plan> plan_per_tensor(const Operation &operation, Device &device) {
-    if (operation.tensor(2))
-        throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
+    if (operation.tensor(2)) refuse_parameter("x_zero must be absent: codes have no zero point");
     const Tensor x = operation.tensor(3);
     const Elements all(operation.tensor(0), x, device);
     const auto search = device.compile(all.source(x.dtype, 0));

@@ -3,6 +3,7 @@
 
 #include "../matmul/packed.h"
 #include "device/quant/marlin_rows.cuh"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -24,8 +25,7 @@ public:
             throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE, "a must have the dtype of out, or be I8"};
         shape_.m = out.size(0), shape_.n = out.size(1), shape_.k = a.size(1);
         if (shape_.k % (packing_.bytes_a ? 32 : 16))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "k must be a multiple of 16, or of 32 for 8-bit activations"};
+            refuse_shape("k must be a multiple of 16, or of 32 for 8-bit activations");
         const int64_t words = shape_.n * packing_.bits / 32;
         has_bias_ = given(op, at.bias, shape_.n);
         has_a_scales_ = given(op, at.a_scales, a.size(0));
@@ -80,8 +80,7 @@ private:
         if (index < 0 || !op.tensor(index)) return false;
         const int64_t count = op.tensor(index).numel();
         if (count != 0 && count != size)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "an optional tensor is neither empty nor of the size that it should be"};
+            refuse_shape("an optional tensor is neither empty nor of the size that it should be");
         return count != 0;
     }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/dims.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -66,10 +67,9 @@ std::unique_ptr<Plan> plan_repack(const Operation &operation, Device &device, bo
     params.k = awq ? input.size(0) : input.size(0) * codes;
     params.n = awq ? input.size(1) * codes : input.size(1);
     if (params.k % (a_8bit ? 32 : 16) || params.n % 64)
-        throw Refusal{
-            INFINI_STATUS_BAD_TENSOR_SHAPE,
-            "rows must be a multiple of 16, or of 32 for 8-bit activations, and columns a "
-            "multiple of 64"};
+        refuse_shape(
+            "rows must be a multiple of 16, or of 32 for 8-bit activations, and columns a multiple "
+            "of 64");
     params.words = params.k * params.n / codes;
     Source source("quant/packed.cuh:marlin_repack");
     source.constant("kBits", bits).constant("kA8", a_8bit).constant("kAwq", awq);
@@ -91,8 +91,7 @@ std::unique_ptr<Plan> plan_gptq_marlin_repack(const Operation &operation, Device
     const bool ordered = perm && perm.numel() > 0;
     const int64_t rows = input.size(0) * (32 / operation.integer(0));
     auto plan = plan_repack(operation, device, false, ordered);
-    if (ordered && perm.numel() != rows)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "perm must be empty or name every row"};
+    if (ordered && perm.numel() != rows) refuse_shape("perm must be empty or name every row");
     return plan;
 }
 

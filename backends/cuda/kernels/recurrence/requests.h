@@ -3,6 +3,7 @@
 
 #include "device/recurrence/recurrence_params.h"
 #include "kernel.h"
+#include "refuse.h"
 #include "request_case.h"
 
 namespace infini::cuda {
@@ -12,8 +13,7 @@ public:
     // See RequestCase.
     template <class... Given>
     explicit Requests(const Given &...given) : RequestCase(given...) {
-        if (count > 1 << 30 || tokens > 1 << 30)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "so many tokens are not possible"};
+        if (count > 1 << 30 || tokens > 1 << 30) refuse_shape("so many tokens are not possible");
     }
 
     // What the kernel goes through, with the tokens of no request.

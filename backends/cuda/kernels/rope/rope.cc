@@ -2,14 +2,14 @@
 #include "device/rope/rope.cuh"
 
 #include "kernels/dims.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
 
 std::unique_ptr<Plan> plan_rope(const Operation &operation, Device &device) {
     const Tensor y = operation.tensor(0), x = operation.tensor(1), positions = operation.tensor(2);
-    if (y.ndim != 3 && y.ndim != 4)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "rope takes tensors of 3 or 4 dimensions"};
+    if (y.ndim != 3 && y.ndim != 4) refuse_shape("rope takes tensors of 3 or 4 dimensions");
     const bool batched = y.ndim == 4, neighbours = operation.integer(0) == 0;  // GPT-J, GPT-NeoX
     const int64_t tokens = y.size(-3), heads = y.size(-2), half = y.size(-1) / 2;
     if (y.numel() == 0) return make_empty_plan();

@@ -4,6 +4,7 @@
 #include "device/sort/count.cuh"
 
 #include "kernels/sort/order.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -84,8 +85,7 @@ std::unique_ptr<Plan> plan_bincount(const Operation &operation, Device &device) 
     if (params.bins == 0) return make_empty_plan();
     if (!weights) return plan_counts(operation, device, params, false);
     params.weight_step = weights.stride(0);
-    if (params.size >= int64_t(1) << 31)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "bincount: weights of 2^31 elements or more"};
+    if (params.size >= int64_t(1) << 31) refuse_shape("bincount: weights of 2^31 elements or more");
     return plan_weights(operation, device, params);
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/sort/order.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -19,7 +20,7 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation, Device &device) {
                                0,
                                input.ndim ? input.size(dim) : 1};
     if (ordering.from.size > std::numeric_limits<int32_t>::max())
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "sort: lines of 2^31 elements or more"};
+        refuse_shape("sort: lines of 2^31 elements or more");
     if (input.numel() == 0) return make_empty_plan();
     return plan_sort_lines(ordering, device);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/sort/order.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 constexpr int64_t kMostWanted = 1024;
 
 void refuse_long(int64_t size) {
-    if (size > std::numeric_limits<int32_t>::max())
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "lines of 2^31 elements or more"};
+    if (size > std::numeric_limits<int32_t>::max()) refuse_shape("lines of 2^31 elements or more");
 }
 
 // One round of selecting.
@@ -80,8 +80,7 @@ std::unique_ptr<Plan> plan_topk(const Operation &operation, Device &device) {
     for (int i = 0; i < input.ndim; ++i) {
         const int64_t expected = i == dim ? k : input.shape[i];
         if (values.shape[i] != expected || indices.shape[i] != expected)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "topk: an output does not have the input's sizes with k along dim"};
+            refuse_shape("topk: an output does not have the input's sizes with k along dim");
     }
     const Ordering ordering = {input.dtype,
                                indices.dtype,
@@ -105,8 +104,7 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation, Device &device) 
     ordering.from = Lines(input, int(operation.integer(1)));
     refuse_long(ordering.from.size);
     const int64_t size = ordering.from.size;
-    if (k < 1 || k > size)
-        throw Refusal{INFINI_STATUS_BAD_PARAM, "kthvalue: k is not in 1 .. the size along dim"};
+    if (k < 1 || k > size) refuse_parameter("kthvalue: k is not in 1 .. the size along dim");
     // Looked for from the nearer end. The outputs are dense.
     ordering.descending = k - 1 > size / 2;
     ordering.first = ordering.descending ? size - k : k - 1;

@@ -1,5 +1,6 @@
 // fold: the sums of windows that overlap, back in an image.
 #include "kernels/window/windows.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -24,10 +25,8 @@ std::unique_ptr<Plan> plan_fold(const Operation &operation, Device &device) {
         small &= reach + params.size[d] + params.pad[d] + params.step[d] < int64_t(1) << 30;
     }
     if (x.size(2) != params.windows[0] * params.windows[1])
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "fold: the input has " + std::to_string(x.size(2)) + " columns: expected " +
-                          std::to_string(params.windows[0]) + " x " +
-                          std::to_string(params.windows[1])};
+        refuse_shape("fold: the input has " + std::to_string(x.size(2)) + " columns: expected " +
+                     std::to_string(params.windows[0]) + " x " + std::to_string(params.windows[1]));
     if (params.count == 0) return make_empty_plan();
     Source source("window/fold.cuh");
     auto kernel = device.compile(source.type("T", y.dtype).type("I", index_type(small)));

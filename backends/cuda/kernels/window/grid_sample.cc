@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/window/windows.h"
+#include "refuse.h"
 
 namespace infini::cuda {
 namespace {
@@ -21,10 +22,9 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation, Device &devic
     } else if (mode == "bicubic" && rank == 2) {
         neighbours = 4;
     } else if (mode != "bilinear") {
-        throw Refusal{INFINI_STATUS_BAD_PARAM,
-                      "grid_sample: mode is \"" + mode +
-                          "\": expected \"bilinear\", \"nearest\" or, for two dimensions, "
-                          "\"bicubic\""};
+        refuse_parameter(
+            "grid_sample: mode is \"" + mode +
+            "\": expected \"bilinear\", \"nearest\" or, for two dimensions, \"bicubic\"");
     }
     params.corners = operation.integer(2) != 0;
     if (output.numel() == 0) return make_empty_plan();
