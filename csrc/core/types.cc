@@ -1,6 +1,7 @@
 #include "infinicore/types.hpp"
 
 #include <cctype>
+#include <utility>
 
 #include "infini/ext.h"
 
@@ -27,76 +28,33 @@ std::string backend_name(int type) {
 std::string Device::toString() const { return toString(type_) + ":" + std::to_string(index_); }
 
 std::string Device::toString(const Type &type) {
-    switch (type) {
-        case Type::CPU:
-            return "CPU";
-        case Type::NVIDIA:
-            return "NVIDIA";
-        case Type::CAMBRICON:
-            return "CAMBRICON";
-        case Type::ASCEND:
-            return "ASCEND";
-        case Type::METAX:
-            return "METAX";
-        case Type::MOORE:
-            return "MOORE";
-        case Type::ILUVATAR:
-            return "ILUVATAR";
-        case Type::KUNLUN:
-            return "KUNLUN";
-        case Type::HYGON:
-            return "HYGON";
-        case Type::QY:
-            return "QY";
-        case Type::ALI:
-            return "ALI";
-        case Type::COUNT:
-            break;
-    }
+    static constexpr std::pair<Type, const char *> kNames[] = {{Type::CPU, "CPU"},
+                                                               {Type::NVIDIA, "NVIDIA"},
+                                                               {Type::CAMBRICON, "CAMBRICON"},
+                                                               {Type::ASCEND, "ASCEND"},
+                                                               {Type::METAX, "METAX"},
+                                                               {Type::MOORE, "MOORE"},
+                                                               {Type::ILUVATAR, "ILUVATAR"},
+                                                               {Type::KUNLUN, "KUNLUN"},
+                                                               {Type::HYGON, "HYGON"},
+                                                               {Type::QY, "QY"},
+                                                               {Type::ALI, "ALI"}};
+    for (const auto &[known, name] : kNames)
+        if (known == type) return name;
     return backend_name(int(type));
 }
 
 std::string toString(const DataType &dtype) {
-    switch (dtype) {
-        case DataType::BYTE:
-            return "BYTE";
-        case DataType::BOOL:
-            return "BOOL";
-        case DataType::I8:
-            return "I8";
-        case DataType::I16:
-            return "I16";
-        case DataType::I32:
-            return "I32";
-        case DataType::I64:
-            return "I64";
-        case DataType::U8:
-            return "U8";
-        case DataType::U16:
-            return "U16";
-        case DataType::U32:
-            return "U32";
-        case DataType::U64:
-            return "U64";
-        case DataType::F8:
-            return "F8";
-        case DataType::F16:
-            return "F16";
-        case DataType::F32:
-            return "F32";
-        case DataType::F64:
-            return "F64";
-        case DataType::C16:
-            return "C16";
-        case DataType::C32:
-            return "C32";
-        case DataType::C64:
-            return "C64";
-        case DataType::C128:
-            return "C128";
-        case DataType::BF16:
-            return "BF16";
-    }
+    static constexpr std::pair<DataType, const char *> kNames[] = {
+        {DataType::BYTE, "BYTE"}, {DataType::BOOL, "BOOL"}, {DataType::I8, "I8"},
+        {DataType::I16, "I16"},   {DataType::I32, "I32"},   {DataType::I64, "I64"},
+        {DataType::U8, "U8"},     {DataType::U16, "U16"},   {DataType::U32, "U32"},
+        {DataType::U64, "U64"},   {DataType::F8, "F8"},     {DataType::F16, "F16"},
+        {DataType::F32, "F32"},   {DataType::F64, "F64"},   {DataType::C16, "C16"},
+        {DataType::C32, "C32"},   {DataType::C64, "C64"},   {DataType::C128, "C128"},
+        {DataType::BF16, "BF16"}};
+    for (const auto &[known, name] : kNames)
+        if (known == dtype) return name;
     return "DataType(" + std::to_string(int(dtype)) + ")";
 }
 

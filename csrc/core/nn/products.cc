@@ -1,14 +1,12 @@
-#include "products.h"
-
 #include "infinicore/ops/add.hpp"
 #include "infinicore/ops/cast.hpp"
 #include "infinicore/ops/linear.hpp"
 #include "infinicore/ops/linear_w8a8i8.hpp"
 #include "infinicore/ops/mul_scalar.hpp"
 #include "infinicore/ops/run.hpp"
+#include "schemes.h"
 
 namespace infinicore::nn {
-
 namespace {
 
 std::optional<Tensor> if_any(const Tensor &bias) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "layout.h"
-#include "products.h"
+#include "schemes.h"
 
 namespace infinicore::quantization {
 

@@ -65,7 +65,7 @@ Tensor composed(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor 
 // q [B, Lq, Hq, D], k [B, Lk, Hkv, D], v [B, Lk, Hkv, E]; the last query sees all keys.
 void mha_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
           std::optional<Tensor> alibi_slopes, float scale, bool is_causal) {
-    need_tensors("mha_", {{"out", out}, {"q", q}, {"k", k}, {"v", v}});
+    INFINI_NEED_TENSORS(out, q, k, v);
     need_rank("mha_", "q", q, 4);
     need_rank("mha_", "k", k, 4);
     need_rank("mha_", "v", v, 4);
@@ -82,7 +82,7 @@ void mha_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
 
 Tensor mha(const Tensor &q, const Tensor &k, const Tensor &v, std::optional<Tensor> alibi_slopes,
            float scale, bool is_causal) {
-    need_tensors("mha", {{"q", q}, {"k", k}, {"v", v}});
+    INFINI_NEED_TENSORS(q, k, v);
     need_rank("mha", "q", q, 4);
     need_rank("mha", "v", v, 4);
     const Shape &sizes = q->shape();
@@ -96,12 +96,7 @@ void mha_varlen_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
                  const Tensor &cum_seqlens_q, const Tensor &cum_seqlens_k,
                  std::optional<Tensor> block_table, int, int max_seqlen_k,
                  std::optional<Tensor> alibi_slopes, float scale) {
-    need_tensors("mha_varlen_", {{"out", out},
-                                 {"q", q},
-                                 {"k", k},
-                                 {"v", v},
-                                 {"cum_seqlens_q", cum_seqlens_q},
-                                 {"cum_seqlens_k", cum_seqlens_k}});
+    INFINI_NEED_TENSORS(out, q, k, v, cum_seqlens_q, cum_seqlens_k);
     need_rank("mha_varlen_", "q", q, 3);
     const Tensor bounds_q = whole(cum_seqlens_q), bounds_k = whole(cum_seqlens_k);
     const Size bounds = bounds_k->numel();
@@ -128,11 +123,7 @@ void mha_varlen_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
 Tensor mha_varlen(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &cum_seqlens_q,
                   const Tensor &cum_seqlens_k, std::optional<Tensor> block_table, int max_seqlen_q,
                   int max_seqlen_k, std::optional<Tensor> alibi_slopes, float scale) {
-    need_tensors("mha_varlen", {{"q", q},
-                                {"k", k},
-                                {"v", v},
-                                {"cum_seqlens_q", cum_seqlens_q},
-                                {"cum_seqlens_k", cum_seqlens_k}});
+    INFINI_NEED_TENSORS(q, k, v, cum_seqlens_q, cum_seqlens_k);
     need_rank("mha_varlen", "q", q, 3);
     Tensor out = empty_like(q, {q->shape()[0], q->shape()[1], v->shape().back()});
     mha_varlen_(out, q, k, v, cum_seqlens_q, cum_seqlens_k, std::move(block_table), max_seqlen_q,
@@ -144,12 +135,7 @@ Tensor mha_varlen(const Tensor &q, const Tensor &k, const Tensor &v, const Tenso
 void mha_kvcache_(Tensor out, const Tensor &q, const Tensor &k_cache, const Tensor &v_cache,
                   const Tensor &seqlens_k, const Tensor &block_table,
                   std::optional<Tensor> alibi_slopes, float scale) {
-    need_tensors("mha_kvcache_", {{"out", out},
-                                  {"q", q},
-                                  {"k_cache", k_cache},
-                                  {"v_cache", v_cache},
-                                  {"seqlens_k", seqlens_k},
-                                  {"block_table", block_table}});
+    INFINI_NEED_TENSORS(out, q, k_cache, v_cache, seqlens_k, block_table);
     need_rank("mha_kvcache_", "q", q, 4);
     need_rank("mha_kvcache_", "k_cache", k_cache, 4);
     const Size batch = q->shape()[0], count = q->shape()[1], heads = q->shape()[2];
@@ -172,11 +158,7 @@ void mha_kvcache_(Tensor out, const Tensor &q, const Tensor &k_cache, const Tens
 Tensor mha_kvcache(const Tensor &q, const Tensor &k_cache, const Tensor &v_cache,
                    const Tensor &seqlens_k, const Tensor &block_table,
                    std::optional<Tensor> alibi_slopes, float scale) {
-    need_tensors("mha_kvcache", {{"q", q},
-                                 {"k_cache", k_cache},
-                                 {"v_cache", v_cache},
-                                 {"seqlens_k", seqlens_k},
-                                 {"block_table", block_table}});
+    INFINI_NEED_TENSORS(q, k_cache, v_cache, seqlens_k, block_table);
     need_rank("mha_kvcache", "q", q, 4);
     const Shape &sizes = q->shape();
     Tensor out = empty_like(q, {sizes[0], sizes[1], sizes[2], v_cache->shape().back()});

@@ -82,39 +82,39 @@ void fill_flat(const Tensor &output, const Run &run) {
 
 void allreduce_(Tensor output, const Tensor &input, infinicclReduceOp_t op,
                 infinicclComm_t communicator) {
-    need_tensors("allreduce_", {{"output", output}, {"input", input}});
+    INFINI_NEED_TENSORS(output, input);
     run_dense({INFINI_ALL_REDUCE, input, output, communicator, op});
 }
 
 Tensor allreduce(const Tensor &input, infinicclReduceOp_t op, infinicclComm_t communicator) {
-    need_tensors("allreduce", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, input->shape());
     allreduce_(output, input, op, communicator);
     return output;
 }
 
 void broadcast_(Tensor output, const Tensor &input, int root, infinicclComm_t communicator) {
-    need_tensors("broadcast_", {{"output", output}});
+    INFINI_NEED_TENSORS(output);
     const bool sends = rank_of(communicator, "broadcast_") == root;
-    if (sends) need_tensors("broadcast_", {{"input", input}});
+    if (sends) INFINI_NEED_TENSORS(input);
     run_dense(
         {INFINI_BROADCAST, sends ? input : Tensor(), output, communicator, INFINICCL_SUM, root});
 }
 
 Tensor broadcast(const Tensor &input, int root, infinicclComm_t communicator) {
-    need_tensors("broadcast", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, input->shape());
     broadcast_(output, input, root, communicator);
     return output;
 }
 
 void allgather_(Tensor output, const Tensor &input, infinicclComm_t communicator) {
-    need_tensors("allgather_", {{"output", output}, {"input", input}});
+    INFINI_NEED_TENSORS(output, input);
     run_dense({INFINI_ALL_GATHER, input, output, communicator});
 }
 
 Tensor allgather(const Tensor &input, size_t world_size, infinicclComm_t communicator) {
-    need_tensors("allgather", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     const Size rows = input->ndim() ? input->shape()[0] : 1;
     Tensor output = empty_like(input, with_rows(input, rows * world_size));
     allgather_(output, input, communicator);
@@ -124,7 +124,7 @@ Tensor allgather(const Tensor &input, size_t world_size, infinicclComm_t communi
 // Rank r brings split_sizes[r] rows.
 void allgatherv_(Tensor output, const Tensor &input, const std::vector<size_t> &split_sizes,
                  infinicclComm_t communicator) {
-    need_tensors("allgatherv_", {{"output", output}});
+    INFINI_NEED_TENSORS(output);
     check_splits("allgatherv_", "output", output, split_sizes, communicator);
     if (are_equal(split_sizes)) return allgather_(output, input, communicator);
     Size start = 0;
@@ -137,7 +137,7 @@ void allgatherv_(Tensor output, const Tensor &input, const std::vector<size_t> &
 
 Tensor allgatherv(const Tensor &input, const std::vector<size_t> &split_sizes,
                   infinicclComm_t communicator) {
-    need_tensors("allgatherv", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, with_rows(input, sum_of(split_sizes)));
     allgatherv_(output, input, split_sizes, communicator);
     return output;
@@ -171,13 +171,13 @@ std::vector<Tensor> allgatherv_many(const std::vector<Tensor> &inputs,
 
 void reduce_scatter_(Tensor output, const Tensor &input, infinicclReduceOp_t op,
                      infinicclComm_t communicator) {
-    need_tensors("reduce_scatter_", {{"output", output}, {"input", input}});
+    INFINI_NEED_TENSORS(output, input);
     run_dense({INFINI_REDUCE_SCATTER, input, output, communicator, op});
 }
 
 Tensor reduce_scatter(const Tensor &input, size_t world_size, infinicclReduceOp_t op,
                       infinicclComm_t communicator) {
-    need_tensors("reduce_scatter", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     if (input->ndim() == 0 || world_size == 0 || input->shape()[0] % world_size != 0)
         refuse_shape("reduce_scatter", "input", input,
                      "a multiple of " + std::to_string(world_size) + " rows");
@@ -189,7 +189,7 @@ Tensor reduce_scatter(const Tensor &input, size_t world_size, infinicclReduceOp_
 // Rank r gets split_sizes[r] rows.
 void reduce_scatterv_(Tensor output, const Tensor &input, const std::vector<size_t> &split_sizes,
                       infinicclReduceOp_t op, infinicclComm_t communicator) {
-    need_tensors("reduce_scatterv_", {{"output", output}, {"input", input}});
+    INFINI_NEED_TENSORS(output, input);
     check_splits("reduce_scatterv_", "input", input, split_sizes, communicator);
     const int rank = rank_of(communicator, "reduce_scatterv_");
     const Shape expected = with_rows(input, split_sizes[size_t(rank)]);
@@ -207,7 +207,7 @@ void reduce_scatterv_(Tensor output, const Tensor &input, const std::vector<size
 
 Tensor reduce_scatterv(const Tensor &input, const std::vector<size_t> &split_sizes, size_t rank,
                        infinicclReduceOp_t op, infinicclComm_t communicator) {
-    need_tensors("reduce_scatterv", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     if (rank >= split_sizes.size())
         fail("reduce_scatterv", "rank is " + std::to_string(rank) + ": expected less than " +
                                     std::to_string(split_sizes.size()));
@@ -248,12 +248,12 @@ std::vector<Tensor> reduce_scatterv_many(const std::vector<Tensor> &inputs,
 }
 
 void send(const Tensor &input, int peer, infinicclComm_t communicator) {
-    need_tensors("send", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     run_dense({INFINI_SEND, input, Tensor(), communicator, INFINICCL_SUM, peer});
 }
 
 void recv_(Tensor output, int peer, infinicclComm_t communicator) {
-    need_tensors("recv_", {{"output", output}});
+    INFINI_NEED_TENSORS(output);
     run_dense({INFINI_RECEIVE, Tensor(), output, communicator, INFINICCL_SUM, peer});
 }
 
@@ -270,14 +270,14 @@ namespace infinicore::op {
 
 void linear_allreduce_(Tensor out, Tensor input, Tensor weight, std::optional<Tensor> bias,
                        infinicclComm_t communicator, float alpha) {
-    need_tensors("linear_allreduce_", {{"out", out}, {"input", input}, {"weight", weight}});
+    INFINI_NEED_TENSORS(out, input, weight);
     linear_(out, input, weight, std::move(bias), alpha);
     distributed::allreduce_(out, out, INFINICCL_SUM, communicator);
 }
 
 Tensor linear_allreduce(Tensor input, Tensor weight, std::optional<Tensor> bias,
                         infinicclComm_t communicator, float alpha) {
-    need_tensors("linear_allreduce", {{"input", input}, {"weight", weight}});
+    INFINI_NEED_TENSORS(input, weight);
     Tensor out = linear(input, weight, std::move(bias), alpha);
     distributed::allreduce_(out, out, INFINICCL_SUM, communicator);
     return out;
@@ -286,15 +286,14 @@ Tensor linear_allreduce(Tensor input, Tensor weight, std::optional<Tensor> bias,
 void linear_allreduce_packed_(Tensor out, Tensor input, Tensor packed_weight,
                               std::optional<Tensor> bias, infinicclComm_t communicator,
                               float alpha) {
-    need_tensors("linear_allreduce_packed_",
-                 {{"out", out}, {"input", input}, {"packed_weight", packed_weight}});
+    INFINI_NEED_TENSORS(out, input, packed_weight);
     linear_packed_(out, input, packed_weight, std::move(bias), alpha);
     distributed::allreduce_(out, out, INFINICCL_SUM, communicator);
 }
 
 Tensor linear_allreduce_packed(Tensor input, Tensor packed_weight, std::optional<Tensor> bias,
                                infinicclComm_t communicator, float alpha) {
-    need_tensors("linear_allreduce_packed", {{"input", input}, {"packed_weight", packed_weight}});
+    INFINI_NEED_TENSORS(input, packed_weight);
     Tensor out = linear_packed(input, packed_weight, std::move(bias), alpha);
     distributed::allreduce_(out, out, INFINICCL_SUM, communicator);
     return out;

@@ -45,7 +45,7 @@ void join(const Tensor &out, const std::vector<Tensor> &tensors, size_t dim) {
 }  // namespace
 
 void cat_(Tensor out, std::vector<Tensor> tensors, int dim) {
-    need_tensors("cat_", {{"out", out}});
+    INFINI_NEED_TENSORS(out);
     size_t at = 0;
     if (joined_shape("cat_", tensors, dim, &at) != out->shape())
         refuse_shape("cat_", "out", out, "the tensors one behind the other");
@@ -67,18 +67,18 @@ Tensor cat(std::vector<Tensor> tensors, int dim) {
 }
 
 void concat_mla_q_(const Tensor &ql_nope, const Tensor &q_pe, Tensor q_out) {
-    need_tensors("concat_mla_q_", {{"ql_nope", ql_nope}, {"q_pe", q_pe}, {"q_out", q_out}});
+    INFINI_NEED_TENSORS(ql_nope, q_pe, q_out);
     cat_(std::move(q_out), {ql_nope, q_pe}, -1);
 }
 
 Tensor concat_mla_q(const Tensor &ql_nope, const Tensor &q_pe) {
-    need_tensors("concat_mla_q", {{"ql_nope", ql_nope}, {"q_pe", q_pe}});
+    INFINI_NEED_TENSORS(ql_nope, q_pe);
     return cat({ql_nope, q_pe}, -1);
 }
 
 // Sizes of -1 are the tensor's own.
 Tensor broadcast_to(Tensor x, const std::vector<int64_t> &shape) {
-    need_tensors("broadcast_to", {{"x", x}});
+    INFINI_NEED_TENSORS(x);
     Shape sizes(shape.begin(), shape.end());
     for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] == -1 && i + x->ndim() >= shape.size())
@@ -89,12 +89,12 @@ Tensor broadcast_to(Tensor x, const std::vector<int64_t> &shape) {
 }
 
 void ones_(Tensor output) {
-    need_tensors("ones_", {{"output", output}});
+    INFINI_NEED_TENSORS(output);
     emit("fill", {output}, {number(1)});
 }
 
 void zeros_(Tensor output) {
-    need_tensors("zeros_", {{"output", output}});
+    INFINI_NEED_TENSORS(output);
     emit("fill", {output}, {number(0)});
 }
 

@@ -22,7 +22,7 @@ void situ_and_mul_(Tensor out, const Tensor &gate, const Tensor &up, float beta,
 }
 
 Tensor situ_and_mul(const Tensor &gate, const Tensor &up, float beta, float linear_beta) {
-    need_tensors("situ_and_mul", {{"gate", gate}, {"up", up}});
+    INFINI_NEED_TENSORS(gate, up);
     Tensor out = empty_like(gate, gate->shape());
     situ_and_mul_(out, gate, up, beta, linear_beta);
     return out;

@@ -64,7 +64,7 @@ void Argwhere::execute(void **found, size_t *count, Tensor x) {
 }
 
 Tensor argwhere(Tensor x) {
-    need_tensors("argwhere", {{"x", x}});
+    INFINI_NEED_TENSORS(x);
     void *found = nullptr;
     size_t count = 0;
     Argwhere::execute(&found, &count, x);
@@ -81,7 +81,7 @@ void MaskedSelect::execute(Tensor input, Tensor mask, void **data_ptr, size_t *d
 }
 
 Tensor masked_select(Tensor input, Tensor mask) {
-    need_tensors("masked_select", {{"input", input}, {"mask", mask}});
+    INFINI_NEED_TENSORS(input, mask);
     void *found = nullptr;
     size_t count = 0;
     MaskedSelect::execute(input, mask, &found, &count);
@@ -95,8 +95,7 @@ Tensor masked_select(Tensor input, Tensor mask) {
 // weight[id - vocab_start] for ids from vocab_start up to vocab_end, zeros for others.
 void vocab_parallel_embedding_(Tensor output, const Tensor &indices, const Tensor &weight,
                                int64_t vocab_start, int64_t vocab_end) {
-    need_tensors("vocab_parallel_embedding_",
-                 {{"output", output}, {"indices", indices}, {"weight", weight}});
+    INFINI_NEED_TENSORS(output, indices, weight);
     need_rank("vocab_parallel_embedding_", "weight", weight, 2);
     const Tensor ids = cast_to(reshape(indices, {indices->numel()}), DataType::I64);
     const auto whole = [&](int64_t value) { return full(ids, DataType::I64, double(value)); };

@@ -76,13 +76,13 @@ Tensor rows_for(const Tensor &input, Size count) {
 }  // namespace
 
 void linear_(Tensor out, Tensor input, Tensor weight, std::optional<Tensor> bias, float alpha) {
-    need_tensors("linear_", {{"out", out}, {"input", input}, {"weight", weight}});
+    INFINI_NEED_TENSORS(out, input, weight);
     need_rank("linear_", "weight", weight, 2);
     matrix_rows("linear_", out, input, weight->permute({1, 0}), bias, alpha);
 }
 
 Tensor linear(Tensor input, Tensor weight, std::optional<Tensor> bias, float alpha) {
-    need_tensors("linear", {{"input", input}, {"weight", weight}});
+    INFINI_NEED_TENSORS(input, weight);
     need_rank("linear", "weight", weight, 2);
     Tensor out = rows_for(input, weight->shape()[0]);
     matrix_rows("linear", out, input, weight->permute({1, 0}), bias, alpha);
@@ -92,13 +92,12 @@ Tensor linear(Tensor input, Tensor weight, std::optional<Tensor> bias, float alp
 // A packed weight is [in, out].
 void linear_packed_(Tensor out, Tensor input, Tensor packed_weight, std::optional<Tensor> bias,
                     float alpha) {
-    need_tensors("linear_packed_",
-                 {{"out", out}, {"input", input}, {"packed_weight", packed_weight}});
+    INFINI_NEED_TENSORS(out, input, packed_weight);
     matrix_rows("linear_packed_", out, input, packed_weight, bias, alpha);
 }
 
 Tensor linear_packed(Tensor input, Tensor packed_weight, std::optional<Tensor> bias, float alpha) {
-    need_tensors("linear_packed", {{"input", input}, {"packed_weight", packed_weight}});
+    INFINI_NEED_TENSORS(input, packed_weight);
     need_rank("linear_packed", "packed_weight", packed_weight, 2);
     Tensor out = rows_for(input, packed_weight->shape()[1]);
     matrix_rows("linear_packed", out, input, packed_weight, bias, alpha);
@@ -106,7 +105,7 @@ Tensor linear_packed(Tensor input, Tensor packed_weight, std::optional<Tensor> b
 }
 
 void matmul_(Tensor c, Tensor a, Tensor b, float alpha) {
-    need_tensors("matmul_", {{"c", c}, {"a", a}, {"b", b}});
+    INFINI_NEED_TENSORS(c, a, b);
     if (a->ndim() == 2 && b->ndim() == 2) return gemm_(c, a, b, alpha, 0.0f);
     const Shape shape = product_shape("matmul_", a, b);
     if (c->shape() != shape) refuse_shape("matmul_", "c", c, "the shape of the product");
@@ -121,21 +120,20 @@ void matmul_(Tensor c, Tensor a, Tensor b, float alpha) {
 }
 
 Tensor matmul(Tensor a, Tensor b, float alpha) {
-    need_tensors("matmul", {{"a", a}, {"b", b}});
+    INFINI_NEED_TENSORS(a, b);
     Tensor c = empty_like(a, product_shape("matmul", a, b));
     matmul_(c, a, b, alpha);
     return c;
 }
 
 void bmm_strided_(Tensor output, const Tensor &a, const Tensor &b) {
-    need_tensors("bmm_strided_", {{"output", output}, {"a", a}, {"b", b}});
+    INFINI_NEED_TENSORS(output, a, b);
     matmul_(output, a, b, 1.0f);
 }
 
 // beta * input + alpha * batch1 @ batch2
 void baddbmm_(Tensor out, Tensor input, Tensor batch1, Tensor batch2, float beta, float alpha) {
-    need_tensors("baddbmm_",
-                 {{"out", out}, {"input", input}, {"batch1", batch1}, {"batch2", batch2}});
+    INFINI_NEED_TENSORS(out, input, batch1, batch2);
     if (beta == 0) return gemm_(out, batch1, batch2, alpha, beta);
     // What out begins with must not change the matrices.
     const bool is_apart = !memories_meet(*out->memory(), *batch1->memory()) &&
@@ -147,7 +145,7 @@ void baddbmm_(Tensor out, Tensor input, Tensor batch1, Tensor batch2, float beta
 }
 
 Tensor baddbmm(Tensor input, Tensor batch1, Tensor batch2, float beta, float alpha) {
-    need_tensors("baddbmm", {{"input", input}, {"batch1", batch1}, {"batch2", batch2}});
+    INFINI_NEED_TENSORS(input, batch1, batch2);
     Tensor out = empty_like(batch1, product_shape("baddbmm", batch1, batch2));
     baddbmm_(out, input, batch1, batch2, beta, alpha);
     return out;
@@ -155,7 +153,7 @@ Tensor baddbmm(Tensor input, Tensor batch1, Tensor batch2, float beta, float alp
 
 // out[n, o] = sum over i, j of x1[n, i] weight[o, i, j] x2[n, j], plus bias[o]
 void bilinear_(Tensor out, Tensor x1, Tensor x2, Tensor weight, std::optional<Tensor> bias) {
-    need_tensors("bilinear_", {{"out", out}, {"x1", x1}, {"x2", x2}, {"weight", weight}});
+    INFINI_NEED_TENSORS(out, x1, x2, weight);
     need_rank("bilinear_", "weight", weight, 3);
     const Shape &sizes = weight->shape();
     if (x1->ndim() == 0 || x1->shape().back() != sizes[1])
@@ -174,7 +172,7 @@ void bilinear_(Tensor out, Tensor x1, Tensor x2, Tensor weight, std::optional<Te
 }
 
 Tensor bilinear(Tensor x1, Tensor x2, Tensor weight, std::optional<Tensor> bias) {
-    need_tensors("bilinear", {{"x1", x1}, {"x2", x2}, {"weight", weight}});
+    INFINI_NEED_TENSORS(x1, x2, weight);
     Shape shape = x1->shape();
     if (shape.empty()) refuse_shape("bilinear", "x1", x1, "one dimension at least");
     need_rank("bilinear", "weight", weight, 3);

@@ -73,7 +73,7 @@ void number_pairs(const char *function, const Tensor &numbers, const Tensor &ids
 
 Chosen moe_topk_softmax(const Tensor &gating_output, size_t topk, bool renormalize,
                         float moe_softcapping, const Tensor &correction_bias) {
-    need_tensors("moe_topk_softmax", {{"gating_output", gating_output}});
+    INFINI_NEED_TENSORS(gating_output);
     auto [weights, indices] = room_for_choice("moe_topk_softmax", gating_output, topk);
     moe_topk_softmax_(weights, indices, gating_output, correction_bias, renormalize,
                       moe_softcapping);
@@ -82,7 +82,7 @@ Chosen moe_topk_softmax(const Tensor &gating_output, size_t topk, bool renormali
 
 Chosen moe_topk_sigmoid(const Tensor &gating_output, size_t topk, bool renormalize,
                         const Tensor &correction_bias) {
-    need_tensors("moe_topk_sigmoid", {{"gating_output", gating_output}});
+    INFINI_NEED_TENSORS(gating_output);
     auto [weights, indices] = room_for_choice("moe_topk_sigmoid", gating_output, topk);
     moe_topk_sigmoid_(weights, indices, gating_output, correction_bias, renormalize);
     return {weights, indices};
@@ -91,7 +91,7 @@ Chosen moe_topk_sigmoid(const Tensor &gating_output, size_t topk, bool renormali
 Chosen moe_fused_gate(const Tensor &input, const Tensor &bias, size_t topk, size_t num_expert_group,
                       size_t topk_group, size_t num_fused_shared_experts,
                       float routed_scaling_factor, bool apply_routed_scaling_factor_on_output) {
-    need_tensors("moe_fused_gate", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     auto [weights, indices] = room_for_choice("moe_fused_gate", input, topk);
     moe_fused_gate_(weights, indices, input, bias, num_expert_group, topk_group,
                     num_fused_shared_experts, routed_scaling_factor,
@@ -102,10 +102,7 @@ Chosen moe_fused_gate(const Tensor &input, const Tensor &bias, size_t topk, size
 void moe_topk_softmax_vendor_(Tensor topk_weights, Tensor topk_ids, Tensor token_expert_indices,
                               const Tensor &gating_output, bool renormalize,
                               const Tensor &correction_bias) {
-    need_tensors("moe_topk_softmax_vendor_", {{"topk_weights", topk_weights},
-                                              {"topk_ids", topk_ids},
-                                              {"token_expert_indices", token_expert_indices},
-                                              {"gating_output", gating_output}});
+    INFINI_NEED_TENSORS(topk_weights, topk_ids, token_expert_indices, gating_output);
     need_rank("moe_topk_softmax_vendor_", "topk_ids", topk_ids, 2);
     auto [weights, ids] =
         moe_topk_softmax(gating_output, topk_ids->shape()[1], renormalize, 0.0f, correction_bias);
@@ -117,10 +114,7 @@ void moe_topk_softmax_vendor_(Tensor topk_weights, Tensor topk_ids, Tensor token
 void moe_topk_sigmoid_vendor_(Tensor topk_weights, Tensor topk_ids, Tensor token_expert_indices,
                               const Tensor &gating_output, bool renormalize,
                               const Tensor &correction_bias) {
-    need_tensors("moe_topk_sigmoid_vendor_", {{"topk_weights", topk_weights},
-                                              {"topk_ids", topk_ids},
-                                              {"token_expert_indices", token_expert_indices},
-                                              {"gating_output", gating_output}});
+    INFINI_NEED_TENSORS(topk_weights, topk_ids, token_expert_indices, gating_output);
     need_rank("moe_topk_sigmoid_vendor_", "topk_ids", topk_ids, 2);
     auto [weights, ids] =
         moe_topk_sigmoid(gating_output, topk_ids->shape()[1], renormalize, correction_bias);
@@ -131,7 +125,7 @@ void moe_topk_sigmoid_vendor_(Tensor topk_weights, Tensor topk_ids, Tensor token
 
 PrepareMoeInputOutput prepare_moe_input(const Tensor &topk_ids, size_t num_experts, size_t n,
                                         size_t k) {
-    need_tensors("prepare_moe_input", {{"topk_ids", topk_ids}});
+    INFINI_NEED_TENSORS(topk_ids);
     const auto room = [&](Shape shape) {
         return empty_like(topk_ids, std::move(shape), DataType::I32);
     };
@@ -148,10 +142,7 @@ void deepseek_moe_(Tensor out, const Tensor &hidden, const Tensor &topk_indices,
                    const Tensor &topk_weights, const std::vector<Tensor> &gate_weights,
                    const std::vector<Tensor> &up_weights, const std::vector<Tensor> &down_weights,
                    size_t intermediate_size, size_t num_experts) {
-    need_tensors("deepseek_moe_", {{"out", out},
-                                   {"hidden", hidden},
-                                   {"topk_indices", topk_indices},
-                                   {"topk_weights", topk_weights}});
+    INFINI_NEED_TENSORS(out, hidden, topk_indices, topk_weights);
     need_rank("deepseek_moe_", "hidden", hidden, 2);
     const Size width = hidden->shape()[1];
     const Shape inward{intermediate_size, width}, outward{width, intermediate_size};
@@ -172,9 +163,7 @@ Tensor deepseek_moe(const Tensor &hidden, const Tensor &topk_indices, const Tens
                     const std::vector<Tensor> &gate_weights, const std::vector<Tensor> &up_weights,
                     const std::vector<Tensor> &down_weights, size_t intermediate_size,
                     size_t num_experts) {
-    need_tensors(
-        "deepseek_moe",
-        {{"hidden", hidden}, {"topk_indices", topk_indices}, {"topk_weights", topk_weights}});
+    INFINI_NEED_TENSORS(hidden, topk_indices, topk_weights);
     Tensor out = empty_like(hidden, hidden->shape());
     deepseek_moe_(out, hidden, topk_indices, topk_weights, gate_weights, up_weights, down_weights,
                   intermediate_size, num_experts);

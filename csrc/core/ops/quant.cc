@@ -74,10 +74,7 @@ Shape shape_of_rows(const Tensor &input, Size count) {
 // weight_packed is int8 [N, K], weight_scale F32 [N]; rows of the input are quantised.
 void linear_w8a8i8_(Tensor out, Tensor input, Tensor weight_packed, Tensor weight_scale,
                     std::optional<Tensor> bias) {
-    need_tensors("linear_w8a8i8_", {{"out", out},
-                                    {"input", input},
-                                    {"weight_packed", weight_packed},
-                                    {"weight_scale", weight_scale}});
+    INFINI_NEED_TENSORS(out, input, weight_packed, weight_scale);
     need_rank("linear_w8a8i8_", "weight_packed", weight_packed, 2);
     const Quantised rows = quantised(rows_of("linear_w8a8i8_", input, weight_packed->shape()[1]));
     const Tensor made = int8_product(rows.codes, weight_packed->permute({1, 0}), rows.scales,
@@ -88,9 +85,7 @@ void linear_w8a8i8_(Tensor out, Tensor input, Tensor weight_packed, Tensor weigh
 
 Tensor linear_w8a8i8(Tensor input, Tensor weight_packed, Tensor weight_scale,
                      std::optional<Tensor> bias) {
-    need_tensors(
-        "linear_w8a8i8",
-        {{"input", input}, {"weight_packed", weight_packed}, {"weight_scale", weight_scale}});
+    INFINI_NEED_TENSORS(input, weight_packed, weight_scale);
     need_rank("linear_w8a8i8", "weight_packed", weight_packed, 2);
     Tensor out = empty_like(input, shape_of_rows(input, weight_packed->shape()[0]));
     linear_w8a8i8_(out, input, weight_packed, weight_scale, std::move(bias));
@@ -100,11 +95,7 @@ Tensor linear_w8a8i8(Tensor input, Tensor weight_packed, Tensor weight_scale,
 // weight_packed is [K, N / 8] of I32, in AWQ's order.
 void linear_w4a16_awq_(Tensor out, Tensor input, Tensor weight_packed, Tensor weight_scale,
                        Tensor weight_zeros, std::optional<Tensor> bias) {
-    need_tensors("linear_w4a16_awq_", {{"out", out},
-                                       {"input", input},
-                                       {"weight_packed", weight_packed},
-                                       {"weight_scale", weight_scale},
-                                       {"weight_zeros", weight_zeros}});
+    INFINI_NEED_TENSORS(out, input, weight_packed, weight_scale, weight_zeros);
     need_rank("linear_w4a16_awq_", "weight_packed", weight_packed, 2);
     const Shape shape{weight_packed->shape()[0], weight_packed->shape()[1] * 8};
     const Tensor weight = empty_like(input, shape, DataType::F16);
@@ -114,10 +105,7 @@ void linear_w4a16_awq_(Tensor out, Tensor input, Tensor weight_packed, Tensor we
 
 Tensor linear_w4a16_awq(Tensor input, Tensor weight_packed, Tensor weight_scale,
                         Tensor weight_zeros, std::optional<Tensor> bias) {
-    need_tensors("linear_w4a16_awq", {{"input", input},
-                                      {"weight_packed", weight_packed},
-                                      {"weight_scale", weight_scale},
-                                      {"weight_zeros", weight_zeros}});
+    INFINI_NEED_TENSORS(input, weight_packed, weight_scale, weight_zeros);
     need_rank("linear_w4a16_awq", "weight_packed", weight_packed, 2);
     Tensor out = empty_like(input, shape_of_rows(input, weight_packed->shape()[1] * 8));
     linear_w4a16_awq_(out, input, weight_packed, weight_scale, weight_zeros, std::move(bias));
@@ -125,7 +113,7 @@ Tensor linear_w4a16_awq(Tensor input, Tensor weight_packed, Tensor weight_scale,
 }
 
 Tensor mxfp4_dequantize(const Tensor &packed, const Tensor &scales, const DataType &output_dtype) {
-    need_tensors("mxfp4_dequantize", {{"packed", packed}, {"scales", scales}});
+    INFINI_NEED_TENSORS(packed, scales);
     Shape shape = packed->shape();
     if (shape.empty()) refuse_shape("mxfp4_dequantize", "packed", packed, "one dimension at least");
     shape.back() *= 2;
@@ -162,8 +150,7 @@ void gptq_marlin_gemm_with_workspace_direct_(Tensor workspace, Tensor out, const
 }
 
 void dynamic_scaled_int8_quant_(Tensor output, const Tensor &input, Tensor input_scales) {
-    need_tensors("dynamic_scaled_int8_quant_",
-                 {{"output", output}, {"input", input}, {"input_scales", input_scales}});
+    INFINI_NEED_TENSORS(output, input, input_scales);
     if (input->ndim() == 0)
         refuse_shape("dynamic_scaled_int8_quant_", "input", input, "one dimension at least");
     const Quantised made =
@@ -179,7 +166,7 @@ void dynamic_scaled_int8_quant_(Tensor output, const Tensor &input, Tensor input
 }
 
 Tensor dynamic_scaled_int8_quant(const Tensor &input, Tensor input_scales) {
-    need_tensors("dynamic_scaled_int8_quant", {{"input", input}, {"input_scales", input_scales}});
+    INFINI_NEED_TENSORS(input, input_scales);
     Tensor output = empty_like(input, input->shape(), DataType::I8);
     dynamic_scaled_int8_quant_(output, input, std::move(input_scales));
     return output;
@@ -188,9 +175,7 @@ Tensor dynamic_scaled_int8_quant(const Tensor &input, Tensor input_scales) {
 // b is int8 [N, K], or [K, N] without trans_weight.
 void scaled_mm_w8a8_(Tensor out, const Tensor &a, const Tensor &b, const Tensor &a_scales,
                      const Tensor &b_scales, std::optional<Tensor> bias, bool trans_weight) {
-    need_tensors(
-        "scaled_mm_w8a8_",
-        {{"out", out}, {"a", a}, {"b", b}, {"a_scales", a_scales}, {"b_scales", b_scales}});
+    INFINI_NEED_TENSORS(out, a, b, a_scales, b_scales);
     need_rank("scaled_mm_w8a8_", "a", a, 2);
     need_rank("scaled_mm_w8a8_", "b", b, 2);
     store("scaled_mm_w8a8_", "out", out,
@@ -200,8 +185,7 @@ void scaled_mm_w8a8_(Tensor out, const Tensor &a, const Tensor &b, const Tensor 
 
 Tensor scaled_mm_w8a8(const Tensor &a, const Tensor &b, const Tensor &a_scales,
                       const Tensor &b_scales, std::optional<Tensor> bias, bool trans_weight) {
-    need_tensors("scaled_mm_w8a8",
-                 {{"a", a}, {"b", b}, {"a_scales", a_scales}, {"b_scales", b_scales}});
+    INFINI_NEED_TENSORS(a, b, a_scales, b_scales);
     need_rank("scaled_mm_w8a8", "a", a, 2);
     need_rank("scaled_mm_w8a8", "b", b, 2);
     return int8_product(a, trans_weight ? b->permute({1, 0}) : b, a_scales, b_scales, bias,

@@ -34,7 +34,7 @@ Tensor causal_conv1d(const Tensor &qkv, Tensor conv_state, const Tensor &weight,
                      std::optional<Tensor> bias, std::optional<Tensor> cu_seqlens,
                      std::optional<Tensor> initial_state_indices,
                      std::optional<Tensor> final_state_indices) {
-    need_tensors("causal_conv1d", {{"qkv", qkv}, {"conv_state", conv_state}, {"weight", weight}});
+    INFINI_NEED_TENSORS(qkv, conv_state, weight);
     Tensor out = empty_like(qkv, qkv->shape());
     causal_conv1d_(out, conv_state,
                    final_state_for(conv_state, qkv, cu_seqlens, final_state_indices), qkv, weight,
@@ -48,9 +48,7 @@ Tensor chunk_gated_delta_rule(const Tensor &q, const Tensor &k, const Tensor &v,
                               std::optional<Tensor> initial_state_indices,
                               std::optional<Tensor> final_state_indices, bool use_qk_l2norm,
                               size_t chunk_size) {
-    need_tensors(
-        "chunk_gated_delta_rule",
-        {{"q", q}, {"k", k}, {"v", v}, {"g", g}, {"beta", beta}, {"initial_state", initial_state}});
+    INFINI_NEED_TENSORS(q, k, v, g, beta, initial_state);
     Tensor out = empty_like(v, v->shape());
     chunk_gated_delta_rule_(out, initial_state,
                             final_state_for(initial_state, q, cu_seqlens, final_state_indices), q,
@@ -65,14 +63,7 @@ Tensor kimi_delta_attention(const Tensor &q, const Tensor &k, const Tensor &v, c
                             std::optional<Tensor> initial_state_indices,
                             std::optional<Tensor> final_state_indices, float scale,
                             float lower_bound, bool use_qk_l2norm) {
-    need_tensors("kimi_delta_attention", {{"q", q},
-                                          {"k", k},
-                                          {"v", v},
-                                          {"g", g},
-                                          {"beta", beta},
-                                          {"A_log", A_log},
-                                          {"dt_bias", dt_bias},
-                                          {"initial_state", initial_state}});
+    INFINI_NEED_TENSORS(q, k, v, g, beta, A_log, dt_bias, initial_state);
     Tensor out = empty_like(v, v->shape());
     kimi_delta_attention_(out, initial_state,
                           final_state_for(initial_state, q, cu_seqlens, final_state_indices), q, k,
@@ -84,9 +75,7 @@ Tensor kimi_delta_attention(const Tensor &q, const Tensor &k, const Tensor &v, c
 Tensor recurrent_gated_delta_rule(const Tensor &q, const Tensor &k, const Tensor &v,
                                   const Tensor &g, const Tensor &beta, const Tensor &initial_state,
                                   bool use_qk_l2norm) {
-    need_tensors(
-        "recurrent_gated_delta_rule",
-        {{"q", q}, {"k", k}, {"v", v}, {"g", g}, {"beta", beta}, {"initial_state", initial_state}});
+    INFINI_NEED_TENSORS(q, k, v, g, beta, initial_state);
     const Tensor values = with_time(v);
     Tensor out = empty_like(v, values->shape());
     recurrent_gated_delta_rule_(
@@ -99,15 +88,8 @@ Tensor recurrent_gated_delta_rule_indexed(const Tensor &q, const Tensor &k, cons
                                           const Tensor &g, const Tensor &beta, Tensor initial_state,
                                           const Tensor &initial_state_indices,
                                           const Tensor &final_state_indices, bool use_qk_l2norm) {
-    need_tensors("recurrent_gated_delta_rule_indexed",
-                 {{"q", q},
-                  {"k", k},
-                  {"v", v},
-                  {"g", g},
-                  {"beta", beta},
-                  {"initial_state", initial_state},
-                  {"initial_state_indices", initial_state_indices},
-                  {"final_state_indices", final_state_indices}});
+    INFINI_NEED_TENSORS(q, k, v, g, beta, initial_state, initial_state_indices,
+                        final_state_indices);
     const Tensor values = with_time(v);
     Tensor out = empty_like(v, values->shape());
     recurrent_gated_delta_rule_(out, initial_state, std::nullopt, with_time(q), with_time(k),
@@ -117,7 +99,7 @@ Tensor recurrent_gated_delta_rule_indexed(const Tensor &q, const Tensor &k, cons
 }
 
 Tensor random_sample(Tensor logits, float random_val, float topp, int topk, float temperature) {
-    need_tensors("random_sample", {{"logits", logits}});
+    INFINI_NEED_TENSORS(logits);
     Tensor indices = empty_like(logits, {}, DataType::I32);
     random_sample_(indices, logits, random_val, topp, topk, temperature);
     return indices;

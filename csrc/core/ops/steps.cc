@@ -98,6 +98,16 @@ void store(const char *function, const char *argument, const Tensor &target, con
     emit(target->dtype() == source->dtype() ? "rearrange" : "cast", {target, source});
 }
 
+void refuse_first_empty(const char *function, std::string_view names,
+                        std::initializer_list<bool> given) {
+    for (bool there : given) {
+        const std::string name(names.substr(0, names.find(',')));
+        if (!there) refuse_empty(function, name.c_str());
+        names.remove_prefix(std::min(names.size(), name.size() + 2));
+    }
+    __builtin_unreachable();
+}
+
 void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank) {
     need_tensors(function, {{argument, tensor}});
     if (tensor->ndim() != rank)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 
 #include "../call.h"
 #include "../call_arguments.h"
@@ -33,6 +34,16 @@ Tensor part(const Tensor &tensor, size_t dim, size_t start, size_t count);
 
 // Writes elements into a tensor of another type. Throws unless the shapes are equal.
 void store(const char *function, const char *argument, const Tensor &target, const Tensor &source);
+
+// INFINI_NEED_TENSORS(out, x): throws where an argument of the calling function holds no tensor.
+#define INFINI_NEED_TENSORS(...) need_tensors(__func__, #__VA_ARGS__, __VA_ARGS__)
+
+[[noreturn]] void refuse_first_empty(const char *function, std::string_view names,
+                                     std::initializer_list<bool> given);
+template <class... Tensors>
+void need_tensors(const char *function, const char *names, const Tensors &...tensors) {
+    if (!(bool(tensors) && ...)) refuse_first_empty(function, names, {bool(tensors)...});
+}
 
 // Throws unless the tensor has as many dimensions.
 void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank);

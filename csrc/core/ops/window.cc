@@ -29,14 +29,14 @@ Shape with_sizes(const char *function, const Tensor &input, const std::vector<in
 }  // namespace
 
 Tensor adaptive_avg_pool1d(Tensor input, int64_t output_size) {
-    need_tensors("adaptive_avg_pool1d", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, with_sizes("adaptive_avg_pool1d", input, {output_size}));
     AdaptiveAvgPool1d::execute(output, input);
     return output;
 }
 
 void adaptive_avg_pool3d_(Tensor y, Tensor x) {
-    need_tensors("adaptive_avg_pool3d_", {{"y", y}, {"x", x}});
+    INFINI_NEED_TENSORS(y, x);
     if (y->ndim() < 3) refuse_shape("adaptive_avg_pool3d_", "y", y, "three sizes of images");
     const std::vector<int64_t> sizes(y->shape().end() - 3, y->shape().end());
     emit("adaptive_avg_pool3d", {y, x}, {list(sizes)});
@@ -44,7 +44,7 @@ void adaptive_avg_pool3d_(Tensor y, Tensor x) {
 
 // size: [N, C, H, W], or [N, C, D, H, W] for volumes.
 Tensor affine_grid(Tensor theta, const std::vector<int64_t> &size, bool align_corners) {
-    need_tensors("affine_grid", {{"theta", theta}});
+    INFINI_NEED_TENSORS(theta);
     if (size.size() != 4 && size.size() != 5)
         fail("affine_grid",
              "size has " + std::to_string(size.size()) + " numbers: expected 4 or 5");
@@ -67,14 +67,14 @@ void Conv2d::execute(Tensor output, Tensor input, Tensor weight, Tensor bias, co
 }
 
 Tensor upsample_bilinear(Tensor input, std::vector<int64_t> output_size, bool align_corners) {
-    need_tensors("upsample_bilinear", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, with_sizes("upsample_bilinear", input, output_size));
     upsample_bilinear_(output, input, align_corners);
     return output;
 }
 
 Tensor upsample_nearest(Tensor input, const std::vector<int64_t> &output_size) {
-    need_tensors("upsample_nearest", {{"input", input}});
+    INFINI_NEED_TENSORS(input);
     Tensor output = empty_like(input, with_sizes("upsample_nearest", input, output_size));
     upsample_nearest_(output, input);
     return output;

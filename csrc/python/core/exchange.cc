@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "../runtime/interruptible.h"
+#include "../runtime/raise_error.h"
 #include "collective_error.h"
 #include "dlpack_device.h"
 #include "dtypes.h"
@@ -101,18 +102,16 @@ void wait_for(const Tensor &tensor) { wait_for_stream(runtime_of(tensor->device(
 namespace {
 
 [[noreturn]] void refuse(PyObject *kind, const char *function, const char *sentence) {
-    PyErr_Format(kind, "%s: %s", function, sentence);
-    throw nb::python_error();
+    raise_error(kind, "%s: %s", function, sentence);
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------
 
 Device device_from_dlpack(const dlpack::Device &device, const char *function) {
     if (auto found = device_of(device)) return *found;
-    PyErr_Format(PyExc_BufferError,
-                 "%s: the tensor is on a device that is not here: DLPack's type %d, number %d",
-                 function, int(device.type), int(device.index));
-    throw nb::python_error();
+    raise_error(PyExc_BufferError,
+                "%s: the tensor is on a device that is not here: DLPack's type %d, number %d",
+                function, int(device.type), int(device.index));
 }
 
 // What is known of the order of the lender's work and ours.
@@ -269,9 +268,8 @@ bool borrow(nb::handle source, const char *function, Tensor &made) {
 Tensor borrowed(nb::handle source, const char *function) {
     Tensor made;
     if (borrow(source, function, made)) return made;
-    PyErr_Format(PyExc_TypeError, "%s: expected an object with __dlpack__, got %S", function,
-                 nb::handle(source.type()).ptr());
-    throw nb::python_error();
+    raise_error(PyExc_TypeError, "%s: expected an object with __dlpack__, got %S", function,
+                nb::handle(source.type()).ptr());
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../../core/numbers.h"
+#include "../runtime/raise_error.h"
 #include "exchange.h"
 #include "infinicore/ops/argwhere.hpp"
 #include "infinicore/ops/masked_select.hpp"
@@ -23,25 +24,22 @@ namespace core = infinicore::detail;
 void refuse_while_recording(const char *function) {
     const auto *recorder = core::thread_state().recorder;
     if (!recorder) return;
-    PyErr_Format(PyExc_RuntimeError,
-                 recorder->traced ? "%s: values can't be read here: in a function that is traced "
-                                    "only layouts are known"
-                                  : "%s: values can't be read while a graph is being recorded: "
-                                    "nothing has run yet, and a replay would not read them again",
-                 function);
-    throw nb::python_error();
+    raise_error(
+        PyExc_RuntimeError,
+        recorder->traced
+            ? "%s: values can't be read here: in a function that is traced only layouts are known"
+            : "%s: values can't be read while a graph is being recorded: nothing has run yet, and "
+              "a replay would not read them again",
+        function);
 }
 
 Tensor on_host(const Tensor &tensor, const char *function) {
     refuse_while_recording(function);
     const auto *result = dynamic_cast<const core::OpenMemory *>(tensor->memory().get());
-    if (result && result->has_run && !result->has_run->load(std::memory_order_relaxed)) {
-        PyErr_Format(
-            PyExc_RuntimeError,
-            "%s: the tensor is a result of a graph that has not run: expected run() before",
-            function);
-        throw nb::python_error();
-    }
+    if (result && result->has_run && !result->has_run->load(std::memory_order_relaxed))
+        raise_error(PyExc_RuntimeError,
+                    "%s: the tensor is a result of a graph that has not run: expected run() before",
+                    function);
     if (tensor->device().getType() == Device::Type::CPU) {
         wait_for(tensor);
         return tensor;
@@ -163,11 +161,9 @@ nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::
 
 size_t encode(PyObject *number, DataType dtype, std::byte *to) {
     if (core::kind_of(dtype) != core::NumberKind::Complex) {
-        if (PyComplex_Check(number)) {
-            PyErr_Format(PyExc_TypeError, "%R does not fit into an element of type %s", number,
-                         infinicore::toString(dtype).c_str());
-            throw nb::python_error();
-        }
+        if (PyComplex_Check(number))
+            raise_error(PyExc_TypeError, "%R does not fit into an element of type %s", number,
+                        infinicore::toString(dtype).c_str());
         return encode_number(number, dtype, to);
     }
     double parts[2] = {PyComplex_RealAsDouble(number), 0};

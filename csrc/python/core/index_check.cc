@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../core/numbers.h"
+#include "../runtime/raise_error.h"
 #include "exchange.h"
 #include "view.h"
 
@@ -71,9 +72,23 @@ struct Signs {
     bool has_negative() const { return int64_t(below_zero) < 0; }
 };
 
-// Whether all are from 0 to size - 1, as most indices are: half the work. Their upper words are 0,
-// and their lower ones have a greatest, for which processors have a vector instruction.
-bool are_plain(const int64_t *values, size_t count, uint64_t size) {
+// Compiled for several instruction sets where the compiler can choose among them at run time.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
+#define INFINI_FOR_MACHINES \
+    [[gnu::noinline, gnu::optimize("O3"), gnu::target_clones("avx512f", "avx2", "default")]]
+#else
+#define INFINI_FOR_MACHINES
+#endif
+
+// Whether all are from 0 to size - 1, as most indices are: less work.
+INFINI_FOR_MACHINES bool are_plain(const int64_t *values, size_t count, uint64_t size) {
+#if defined(__x86_64__)
+    uint64_t signs = 0;
+    for (size_t i = 0; i < count; ++i)
+        signs |= uint64_t(values[i]) | (size - 1 - uint64_t(values[i]));
+    return int64_t(signs) >= 0;
+#else
+    // Upper words are 0, and lower ones have a greatest: there is a vector instruction for that.
     if (size > UINT32_MAX || std::endian::native != std::endian::little) return false;
     const auto *words = reinterpret_cast<const uint32_t *>(values);
     uint32_t upper = 0, most = 0;
@@ -82,6 +97,7 @@ bool are_plain(const int64_t *values, size_t count, uint64_t size) {
         most = std::max(most, words[2 * i]);
     }
     return upper == 0 && most < size;
+#endif
 }
 
 // Without branches, so that a line without gaps is vectorised: one thread reads all indices.
@@ -127,9 +143,8 @@ void with_integer(DataType dtype, const Visit &visit) {
     const bool has_sign = core::kind_of(dtype) == core::NumberKind::Signed;
     const nb::int_ index = has_sign ? nb::int_(core::signed_value(dtype, from))
                                     : nb::int_(core::unsigned_value(dtype, from));
-    PyErr_Format(PyExc_IndexError, "index %S is out of bounds for dimension %d of size %lld",
-                 index.ptr(), dim, size);
-    throw nb::python_error();
+    raise_error(PyExc_IndexError, "index %S is out of bounds for dimension %d of size %lld",
+                index.ptr(), dim, size);
 }
 
 // Raises for an index that is none of a dimension of this size. Whether some are negative.

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../runtime/raise_error.h"
 #include "dlpack_device.h"
 #include "dtypes.h"
 #include "exchange.h"
@@ -131,20 +132,17 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
         const int type = int(integer_from(nb::object(dl_device[0]), "__dlpack__"));
         const int index = int(integer_from(nb::object(dl_device[1]), "__dlpack__"));
         if (type == dlpack::kCpu && device.type != dlpack::kCpu) {
-            if (copy.is(Py_False)) {
-                PyErr_SetString(PyExc_BufferError,
-                                "__dlpack__: a tensor of a device can't be lent to the host "
-                                "without a copy");
-                throw nb::python_error();
-            }
+            if (copy.is(Py_False))
+                raise_error(
+                    PyExc_BufferError,
+                    "__dlpack__: a tensor of a device can't be lent to the host without a copy");
             Unlocked released;
             lent = tensor->to(Device::cpu());
             copied = true;
         } else if (type != device.type || index != device.index) {
-            PyErr_Format(PyExc_BufferError,
-                         "__dlpack__: the tensor is on DLPack's device (%d, %d), not (%d, %d)",
-                         int(device.type), int(device.index), type, index);
-            throw nb::python_error();
+            raise_error(PyExc_BufferError,
+                        "__dlpack__: the tensor is on DLPack's device (%d, %d), not (%d, %d)",
+                        int(device.type), int(device.index), type, index);
         }
     }
     if (!copied && copy.is(Py_True)) {
@@ -241,39 +239,17 @@ dlpack::Exchange exchange{1,
 // ---- The buffer protocol ------------------------------------------------------------------------
 
 const char *format_of(DataType dtype) {
-    switch (dtype) {
-        case DataType::BOOL:
-            return "?";
-        case DataType::I8:
-            return "b";
-        case DataType::I16:
-            return "h";
-        case DataType::I32:
-            return "i";
-        case DataType::I64:
-            return sizeof(long) == 8 ? "l" : "q";  // NumPy's int64 is the former, where it can be
-        case DataType::BYTE:
-        case DataType::U8:
-            return "B";
-        case DataType::U16:
-            return "H";
-        case DataType::U32:
-            return "I";
-        case DataType::U64:
-            return sizeof(long) == 8 ? "L" : "Q";
-        case DataType::F16:
-            return "e";
-        case DataType::F32:
-            return "f";
-        case DataType::F64:
-            return "d";
-        case DataType::C64:
-            return "Zf";
-        case DataType::C128:
-            return "Zd";
-        default:
-            return nullptr;
-    }
+    // NumPy's int64 is "l", where it can be.
+    constexpr const char *kI64 = sizeof(long) == 8 ? "l" : "q";
+    constexpr const char *kU64 = sizeof(long) == 8 ? "L" : "Q";
+    static constexpr std::pair<DataType, const char *> kFormats[] = {
+        {DataType::BOOL, "?"}, {DataType::I8, "b"},   {DataType::I16, "h"},  {DataType::I32, "i"},
+        {DataType::I64, kI64}, {DataType::BYTE, "B"}, {DataType::U8, "B"},   {DataType::U16, "H"},
+        {DataType::U32, "I"},  {DataType::U64, kU64}, {DataType::F16, "e"},  {DataType::F32, "f"},
+        {DataType::F64, "d"},  {DataType::C64, "Zf"}, {DataType::C128, "Zd"}};
+    for (const auto &[known, format] : kFormats)
+        if (known == dtype) return format;
+    return nullptr;
 }
 
 void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
@@ -283,11 +259,9 @@ void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
     if (tensor->device().getType() != Device::Type::CPU)
         throw nb::buffer_error("the host can't read a device's memory directly: use cpu() first");
     const char *format = format_of(tensor->dtype());
-    if (!format) {
-        PyErr_Format(PyExc_BufferError, "buffers have no elements of type %s: use numpy()",
-                     infinicore::toString(tensor->dtype()).c_str());
-        throw nb::python_error();
-    }
+    if (!format)
+        raise_error(PyExc_BufferError, "buffers have no elements of type %s: use numpy()",
+                    infinicore::toString(tensor->dtype()).c_str());
     const bool dense = tensor->is_contiguous();
     if (!dense && (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
         throw nb::buffer_error("the tensor has gaps: use contiguous() first");

@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "../runtime/raise_error.h"
+
 namespace infini::python {
 
 using infinicore::DataType;
@@ -47,9 +49,8 @@ size_t put(T value, void *to) {
 }
 
 [[noreturn]] void too_great(PyObject *number, DataType dtype) {
-    PyErr_Format(PyExc_OverflowError, "%R does not fit into an element of type %s", number,
-                 infinicore::toString(dtype).c_str());
-    throw nb::python_error();
+    raise_error(PyExc_OverflowError, "%R does not fit into an element of type %s", number,
+                infinicore::toString(dtype).c_str());
 }
 
 template <class T>
@@ -117,9 +118,8 @@ size_t encode_number(PyObject *number, DataType dtype, void *to) {
         case DataType::F8:
             return put<uint8_t>(uint8_t(narrow_float(value, 4, 3, false)), to);
         default:
-            PyErr_Format(PyExc_TypeError, "numbers can't be elements of type %s",
-                         infinicore::toString(dtype).c_str());
-            throw nb::python_error();
+            raise_error(PyExc_TypeError, "numbers can't be elements of type %s",
+                        infinicore::toString(dtype).c_str());
     }
 }
 

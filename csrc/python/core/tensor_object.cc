@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "../runtime/raise_error.h"
 #include "recorder.h"
 
 using namespace nanobind::literals;
@@ -114,9 +115,8 @@ DataType dtype_from(nb::handle object) {
     const long value = PyLong_Check(number.ptr()) ? PyLong_AsLong(number.ptr()) : -1;
     PyErr_Clear();
     if (value >= 0 && size_t(value) < std::size(dtype_objects)) return DataType(value);
-    PyErr_Format(PyExc_TypeError, "dtype is %R: expected one such as infinicore.float32",
-                 object.ptr());
-    throw nb::python_error();
+    raise_error(PyExc_TypeError, "dtype is %R: expected one such as infinicore.float32",
+                object.ptr());
 }
 
 Device device_from(nb::handle object) {
@@ -132,11 +132,9 @@ Device device_from(nb::handle object) {
         return {Device::Type(type), index};
     }
     nb::object number = nb::getattr(object, "_underlying", nb::none());
-    if (!nb::isinstance<nb::tuple>(number)) {
-        PyErr_Format(PyExc_TypeError, "device is %R: expected one such as infinicore.device('cpu')",
-                     object.ptr());
-        throw nb::python_error();
-    }
+    if (!nb::isinstance<nb::tuple>(number))
+        raise_error(PyExc_TypeError, "device is %R: expected one such as infinicore.device('cpu')",
+                    object.ptr());
     const Device device = device_from(number);
     for (auto &each : known)
         if (!each.object) {
@@ -152,9 +150,7 @@ long long integer_from(nb::handle object, const char *function) {
         number = nb::steal(PyNumber_Index(object.ptr()));
         if (!number.is_valid()) {
             PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, "%s: expected an integer, got %R", function,
-                         object.ptr());
-            throw nb::python_error();
+            raise_error(PyExc_TypeError, "%s: expected an integer, got %R", function, object.ptr());
         }
     }
     const long long value = PyLong_AsLongLong(number.ptr());
@@ -166,10 +162,8 @@ namespace {
 
 size_t size_from(PyObject *size, const char *function) {
     const long long value = integer_from(size, function);
-    if (value < 0) {
-        PyErr_Format(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function, value);
-        throw nb::python_error();
-    }
+    if (value < 0)
+        raise_error(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function, value);
     return size_t(value);
 }
 
@@ -206,9 +200,8 @@ nb::tuple tuple_of(const Shape &sizes) {
 size_t dimension(long long dim, size_t ndim, const char *function) {
     auto rank = (long long)(ndim);
     if (dim >= -rank && dim < rank) return size_t(dim < 0 ? dim + rank : dim);
-    PyErr_Format(PyExc_IndexError, "%s: dim is %lld: expected %lld to %lld", function, dim, -rank,
-                 rank - 1);
-    throw nb::python_error();
+    raise_error(PyExc_IndexError, "%s: dim is %lld: expected %lld to %lld", function, dim, -rank,
+                rank - 1);
 }
 
 void bind_tensor(nb::module_ &m) {

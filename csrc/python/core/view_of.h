@@ -1,6 +1,7 @@
 // Making views, and saying what is wrong with one that was asked for.
 #pragma once
 
+#include "../runtime/raise_error.h"
 #include "layout.h"
 #include "pooled.h"
 #include "recorder.h"
@@ -12,8 +13,7 @@ using infinicore::Stride;
 
 template <class... Values>
 [[noreturn]] void raise(PyObject *type, const char *format, Values... values) {
-    PyErr_Format(type, format, values...);
-    throw nb::python_error();
+    raise_error(type, format, values...);
 }
 
 // A recording remembers the tensor that a client made a view of, rather than the view.

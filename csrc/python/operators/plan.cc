@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../runtime/raise_error.h"
 #include "description.h"
 #include "dtypes.h"
 #include "infini/ext.h"
@@ -81,13 +82,11 @@ void check_device(const View &view, const InfiniTarget &target) {
         throw nb::value_error(
             "a tensor lies in memory of the host, which the current device does not use: copy it "
             "to infinicore.rt.Memory");
-    if (view.device >= 0 && (is_host(target) || view.device != target.index)) {
-        PyErr_Format(PyExc_ValueError,
-                     "a tensor lies on device %d of its type, and the current device is %s:%d: "
-                     "choose another with infinicore.rt",
-                     view.device, target.kind, target.index);
-        throw nb::python_error();
-    }
+    if (view.device >= 0 && (is_host(target) || view.device != target.index))
+        raise_error(PyExc_ValueError,
+                    "a tensor lies on device %d of its type, and the current device is %s:%d: "
+                    "choose another with infinicore.rt",
+                    view.device, target.kind, target.index);
 }
 
 InfiniTensor contract_tensor(const View &view) {
@@ -272,20 +271,17 @@ void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t i
     }
     check_device(*view, into.target);
     bool written = run.pointers[place] == 'w';
-    if (written && view->readonly) {
-        PyErr_Format(PyExc_ValueError, "%s: argument %zu is written, but is read-only", run.name,
-                     place);
-        throw nb::python_error();
-    }
+    if (written && view->readonly)
+        raise_error(PyExc_ValueError, "%s: argument %zu is written, but is read-only", run.name,
+                    place);
     int tensor = run.tensors[place];
     if (tensor >= 0 && item < layouts_[tensor].size() && !layouts_[tensor][item].matches(*view)) {
         const Layout &known = layouts_[tensor][item];
         std::string expected =
             text(known.dtype, known.shape.data(), known.strides.data(), known.shape.size());
         std::string got = text(view->dtype, view->shape(), view->strides(), view->ndim());
-        PyErr_Format(PyExc_ValueError, "%s: argument %zu was described as %s, got %s", run.name,
-                     place, expected.c_str(), got.c_str());
-        throw nb::python_error();
+        raise_error(PyExc_ValueError, "%s: argument %zu was described as %s, got %s", run.name,
+                    place, expected.c_str(), got.c_str());
     }
     if (view->stream) into.lender = view->stream;
     return view->data;
@@ -313,17 +309,14 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
         for (nb::handle each : object)
             array.push_back(address(each, row, i, array.size(), arguments));
         if (int tensor = row.tensors[i]; tensor >= 0 && array.size() != layouts_[tensor].size()) {
-            PyErr_Format(PyExc_ValueError, "%s: argument %zu was described as %zu tensors, got %zu",
-                         row.name, i, layouts_[tensor].size(), array.size());
-            throw nb::python_error();
+            raise_error(PyExc_ValueError, "%s: argument %zu was described as %zu tensors, got %zu",
+                        row.name, i, layouts_[tensor].size(), array.size());
         }
         arguments.pointers.push_back(array.data());
     }
-    if (arguments.pointers.size() != count || next != given) {
-        PyErr_Format(PyExc_TypeError, "%s: expected %zu tensors, got %zu", row.name,
-                     count - arguments.host_count, given);
-        throw nb::python_error();
-    }
+    if (arguments.pointers.size() != count || next != given)
+        raise_error(PyExc_TypeError, "%s: expected %zu tensors, got %zu", row.name,
+                    count - arguments.host_count, given);
     Values values(row.scalars, scalars);
     execute(row, arguments.target, described_, arguments.pointers.data(), values, stream, data,
             arguments.lender);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "../runtime/raise_error.h"
+
 namespace infini::python {
 namespace {
 
@@ -13,11 +15,9 @@ int64_t integer(nb::handle item, int64_t low, int64_t high) {
     if (!index.is_valid()) throw nb::python_error();
     long long value = PyLong_AsLongLong(index.ptr());
     if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-    if (value < low || value > high) {
-        PyErr_Format(PyExc_OverflowError, "expected a number from %lld to %lld, got %S",
-                     static_cast<long long>(low), static_cast<long long>(high), item.ptr());
-        throw nb::python_error();
-    }
+    if (value < low || value > high)
+        raise_error(PyExc_OverflowError, "expected a number from %lld to %lld, got %S",
+                    static_cast<long long>(low), static_cast<long long>(high), item.ptr());
     return value;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../runtime/dlpack.h"
+#include "../runtime/raise_error.h"
 #include "dtypes.h"
 
 using namespace nanobind::literals;
@@ -16,8 +17,7 @@ namespace infini::python {
 namespace {
 
 [[noreturn]] void refuse(PyObject *kind, const char *name, const char *sentence, const char *what) {
-    PyErr_Format(kind, "%s: %s %s", name, sentence, what);
-    throw nb::python_error();
+    raise_error(kind, "%s: %s %s", name, sentence, what);
 }
 
 using dlpack::Exchange;
@@ -154,9 +154,8 @@ namespace {
 
 [[noreturn]] void refuse_field(PyObject *kind, const char *name, const char *field,
                                nb::handle found, const char *expected) {
-    PyErr_Format(kind, "%s: %s of __array_interface__ is %R: expected %s", name, field, found.ptr(),
-                 expected);
-    throw nb::python_error();
+    raise_error(kind, "%s: %s of __array_interface__ is %R: expected %s", name, field, found.ptr(),
+                expected);
 }
 
 nb::handle field_of(nb::handle interface, const char *field, const char *name) {
@@ -219,11 +218,9 @@ Py_ssize_t item_of(const std::string &type, nb::handle given, const char *name) 
 bool View::from_array_interface(nb::handle source, const char *name) {
     nb::object found = nb::getattr(source, "__array_interface__", nb::none());
     if (found.is_none()) return false;
-    if (!PyDict_Check(found.ptr())) {
-        PyErr_Format(PyExc_TypeError, "%s: __array_interface__ is %R: expected a dict", name,
-                     found.ptr());
-        throw nb::python_error();
-    }
+    if (!PyDict_Check(found.ptr()))
+        raise_error(PyExc_TypeError, "%s: __array_interface__ is %R: expected a dict", name,
+                    found.ptr());
     const nb::handle typestr = field_of(found, "typestr", name);
     if (!PyUnicode_Check(typestr.ptr()))
         refuse_field(PyExc_TypeError, name, "typestr", typestr, "a type such as '<f4'");
@@ -309,11 +306,10 @@ void View::inspect(nb::handle source, const char *name) {
     if (from_exchange(source, name) || from_buffer(source, name) ||
         from_array_interface(source, name) || from_capsule(source, name))
         return;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: expected a tensor (DLPack, the buffer protocol or __array_interface__), got "
-                 "%S",
-                 name, nb::handle(source.type()).ptr());
-    throw nb::python_error();
+    raise_error(
+        PyExc_TypeError,
+        "%s: expected a tensor (DLPack, the buffer protocol or __array_interface__), got %S", name,
+        nb::handle(source.type()).ptr());
 }
 
 bool View::try_inspect(nb::handle source) {
