@@ -1,6 +1,7 @@
 """A program of several ranks: `ranks_tokens.py TP PP OPTIONS FOLDER...`. Rank 0 prints as JSON what
 it has of each model: greedy tokens of the tiny prompts, tokens that are drawn, with logprobs, and
-embeddings; and how many steps were recorded, and requests preempted."""
+embeddings; and how many steps were recorded, and requests preempted. With the option
+"follows_blindly" all ranks but the leader compute other logits."""
 
 from __future__ import annotations
 
@@ -38,9 +39,13 @@ def results(engine: Engine) -> dict[str, Any]:
 def main() -> None:
     tp, pp, options, *folders = sys.argv[1:]
     settings = {**SETTINGS, **json.loads(options), "tp": int(tp), "pp": int(pp)}
+    follows_blindly = settings.pop("follows_blindly", False)
     every = []
     for folder in folders:
         engine = ParallelEngine(open_model(folder), EngineOptions(**settings))
+        if follows_blindly and engine.rank != engine.stage.leader:
+            logits = engine.model.logits
+            object.__setattr__(engine.model, "logits", lambda hidden, real=logits: -real(hidden))
         if not engine.follow():
             every.append(results(engine))
             engine.close()

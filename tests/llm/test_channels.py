@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -33,8 +34,8 @@ class Comm:
         return self.shared[0]
 
 
-def test_a_silent_stranger_does_not_block_the_start(monkeypatch):
-    monkeypatch.setattr(channels, "_SILENT_SECONDS", 1)
+def test_silent_strangers_do_not_delay_the_start(monkeypatch):
+    monkeypatch.setattr(channels, "_SILENT_SECONDS", 3600)
     made = {}
 
     def lead() -> None:
@@ -44,7 +45,10 @@ def test_a_silent_stranger_does_not_block_the_start(monkeypatch):
     leader.start()
     assert Comm.there.wait(60)
     _, port, _ = json.loads(bytes(Comm.shared[0].tolist()))
-    with socket.create_connection(("127.0.0.1", port)):  # says nothing
+    with contextlib.ExitStack() as strangers:
+        for words in (b"", b"x", b"", b"GET / HTTP/1.1\r\n\r\n"):
+            stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
+            stranger.sendall(words)  # and nothing else
         follower = channels.connect(Comm(1))[0]
         leader.join(60)
         assert not leader.is_alive()

@@ -335,6 +335,23 @@ def test_impossible_settings(key: str, value: Any, folder: Path) -> None:
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("original_max_position_embeddings", bad) for bad in (0, 1, "x", -5, 2.5)),
+        *(("factor", bad) for bad in ("x", -1, math.inf)),
+        ("short_factor", 1),
+        ("long_factor", [1.0, 1e-320, 1.0, 1.0]),
+    ],
+    ids=str,
+)
+def test_longrope_names_what_is_wrong(key: str, value: Any, folder: Path) -> None:
+    long = {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4, "factor": 2.0}
+    configure(folder, rope_scaling={**long, key: value})
+    with pytest.raises(ValueError, match=rf"rope_scaling: LongRopeScalingConfig: {key}"):
+        engine(folder)
+
+
 EXPERTS: list[tuple[str, str, Any]] = [
     ("mixtral", "num_local_experts", 0),
     ("mixtral", "num_experts_per_tok", 5),

@@ -266,7 +266,10 @@ def test_damaged_weights_are_named(
     assert "up_proj" in str(caught.value)
 
 
-@pytest.mark.parametrize("changes", [{"bits": 8}, {"bits": 3}, {"checkpoint_format": "gptq_v2"}])
+CHANGES = [{"bits": 8}, {"bits": 3}, {"w_bit": 8}, {"checkpoint_format": "gptq_v2"}]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_other_formats_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     packed, _ = make(tmp_path, "llama", "gptq")
     file = packed / "config.json"

@@ -64,6 +64,8 @@ def on_ranks(
         pytest.param(1, 2, FOUR, {"graphs": False}, id="pp2-eager"),
         pytest.param(1, 2, FOUR, LITTLE, id="pp2-little-memory"),
         pytest.param(2, 2, FOUR, {}, id="tp2-pp2"),
+        pytest.param(2, 1, FOUR, {"follows_blindly": True}, id="tp2-follows"),
+        pytest.param(2, 1, FOUR, {"follows_blindly": True, "graphs": False}, id="tp2-eager"),
     ],
 )
 def test_ranks_give_the_tokens_of_one_process(
@@ -71,7 +73,8 @@ def test_ranks_give_the_tokens_of_one_process(
 ) -> None:
     made = on_ranks(tp, pp, [folders[name] for name in names], **options)
     for name, each in zip(names, made, strict=True):
-        settings = EngineOptions(**{**ranks_tokens.SETTINGS, **options})
+        known = {name: value for name, value in options.items() if name != "follows_blindly"}
+        settings = EngineOptions(**{**ranks_tokens.SETTINGS, **known})
         alone = ranks_tokens.results(Engine(open_model(folders[name]), settings))
         assert each["greedy"] == tiny.expected()[name]["tokens"], name
         assert each["drawn"] == alone["drawn"], name
@@ -183,18 +186,23 @@ def test_a_rank_that_has_gone() -> None:
     assert done == [request, "comm"]
 
 
-def test_a_grammar_that_cannot_go_on_ends_on_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the last stage asks it which tokens are allowed, and may then hear of a limit."""
+@pytest.mark.parametrize("width", [1, 2], ids=["pp2", "tp2"])
+def test_a_grammar_that_cannot_go_on_ends_on_all_ranks(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the leader asks it which tokens are allowed, and may then hear of a limit."""
     channels = dict(enumerate(multiprocessing.Pipe()))
     requests, chosen = [], []
-    for rank in (1, 0):
+    leader = 2 - width
+    for rank in (leader, 1 - leader):
         engine = object.__new__(parallel.ParallelEngine)
-        engine.rank, engine.stage = rank, Stage(rank, 2)
+        engine.rank, engine.stage = rank, Stage(rank // width, 2 // width, width)
         engine._channels = {1 - rank: channels[rank]}
-        grammar = SimpleNamespace(error="too many items" if rank else "")
+        grammar = SimpleNamespace(error="too many items" if rank == leader else "")
         requests.append(SimpleNamespace(chooser=SimpleNamespace(grammar=grammar)))
-        monkeypatch.setattr(Engine, "_choose", lambda *_: [Chosen(5, -1.0, [(5, -1.0), (6, -2.0)])])
+        own = [Chosen(5 + rank - leader, -1.0, [(5, -1.0), (6, -2.0)])]
+        monkeypatch.setattr(Engine, "_choose", lambda *_, own=own: own)
         launched = SimpleNamespace(last=requests[-1:], later=None)
         chosen.append(engine._choose(launched))  # type: ignore[arg-type]
-    assert chosen[0] == chosen[1]
+    assert chosen[0] == chosen[1] and chosen[0][0].token == 5
     assert requests[1].chooser.grammar.error == "too many items"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -42,4 +46,47 @@ def test_refusals() -> None:
         nn.Llama3RopeScalingConfig(8.0, 4.0, 1.0, 8192)
     with pytest.raises(ValueError, match="YarnRopeScalingConfig: factor is 0"):
         nn.YarnRopeScalingConfig(0, 128, 8, 10000.0)
+    with pytest.raises(ValueError, match="YarnRopeScalingConfig: mscale_all_dim is -20"):
+        nn.YarnRopeScalingConfig(4.0, 128, 8, 10000.0, mscale_all_dim=-20)
     assert nn.YarnRopeScalingConfig.max_seq_len(4.0, 4096) == 16384
+
+
+STRANGE = [0, 1, -1, 0.5, math.nan, math.inf, None, "x", [], {}, True, 1e308, 1e-320, 10**400, 2]
+
+
+class Refused(Exception):  # noqa: N818 - as it should be
+    """A ValueError that names a setting."""
+
+
+def make(kind: Any, given: list[Any]) -> None:
+    try:
+        kind(*given)
+    except ValueError as error:
+        names = inspect.signature(kind).parameters
+        raise (Refused if any(name in str(error) for name in names) else AssertionError) from error
+
+
+@pytest.mark.parametrize(
+    ("kind", "usual"),
+    [
+        (nn.LongRopeScalingConfig, ([1.0, 2.0], [1.0, 2.0], 128, 2.0)),
+        (nn.Llama3RopeScalingConfig, (8.0, 1.0, 4.0, 8192)),
+        (nn.YarnRopeScalingConfig, (4.0, 128, 8, 10000.0, 32, 1, 1, 0)),
+    ],
+)
+def test_strange_settings_are_named(kind: Any, usual: tuple[Any, ...]) -> None:
+    names = inspect.signature(kind).parameters
+    places = [i for i, name in enumerate(names) if name != "rotary_dim"]
+    for pair in itertools.combinations(places, 2):
+        for values in itertools.product([*STRANGE, [1.0, 0.0]], repeat=2):
+            given = list(usual)
+            for place, value in zip(pair, values, strict=True):
+                given[place] = value
+            with contextlib.suppress(Refused):
+                make(kind, given)
+
+
+def test_the_logarithm_of_one_is_no_divisor() -> None:
+    with pytest.raises(ValueError, match="original_max_position_embeddings is 1: expected 2"):
+        nn.LongRopeScalingConfig([1.0], [1.0], 1, 4.0)
+    assert nn.LongRopeScalingConfig([1.0], [1.0], 1).magnitude == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from infinicore.cli import launch
@@ -130,33 +131,16 @@ def engine_options(options: argparse.Namespace) -> dict[str, Any]:
         if options.threads < 1:
             raise ValueError(f"--threads is {options.threads}: expected 1 or more")
         os.environ["INFINI_NUM_THREADS"] = str(options.threads)
-    made: dict[str, Any] = {
-        "device": options.device,
-        "dtype": options.dtype,
-        "max_length": options.max_length,
-        "cache_tokens": options.cache_tokens,
-        "graphs": not options.no_graphs,
-        "prefix_cache": not options.no_prefix_cache,
-        "batch_invariant": options.batch_invariant,
-        "tp": options.tp,
-        "pp": options.pp,
-    }
-    if options.max_batch is not None:
-        made["max_batch"] = options.max_batch
-    return made
+    names = ("device", "dtype", "max_length", "cache_tokens", "max_batch", "batch_invariant")
+    made = {name: getattr(options, name) for name in (*names, "tp", "pp")}
+    made |= {"graphs": not options.no_graphs, "prefix_cache": not options.no_prefix_cache}
+    return {name: value for name, value in made.items() if value is not None}
 
 
 def _sampling(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "max_tokens": options.tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "top_k": options.top_k,
-        "min_p": options.min_p,
-        "repetition_penalty": options.repetition_penalty,
-        "seed": options.seed,
-        "stop": tuple(options.stop),
-    }
+    names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")
+    made = {name: getattr(options, name) for name in names}
+    return {**made, "max_tokens": options.tokens, "stop": tuple(options.stop)}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -222,21 +206,22 @@ def _start_ranks(options: argparse.Namespace) -> int:
     return launch.run(parser.parse_args(command))
 
 
-def _load(options: argparse.Namespace) -> Any:
+def _on_first(options: argparse.Namespace, work: Callable[[Any], int]) -> int:
+    """Load the model; rank 0 works with it, the others follow."""
     settings = engine_options(options)
     from infinicore.llm import LLM
 
-    return LLM(options.model, progress=True, **settings)
-
-
-def _chat(options: argparse.Namespace) -> int:
-    llm = _load(options)
+    llm = LLM(options.model, progress=True, **settings)
     if llm.follow():
         return 0
     try:
-        return _converse(llm, options)
+        return work(llm)
     finally:
         llm.close()
+
+
+def _chat(options: argparse.Namespace) -> int:
+    return _on_first(options, lambda llm: _converse(llm, options))
 
 
 def _converse(llm: Any, options: argparse.Namespace) -> int:
@@ -272,17 +257,14 @@ def _ask() -> str:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    llm = _load(options)
-    if llm.follow():
-        return 0
-    try:
+    def write(llm: Any) -> int:
         prompt = options.prompt if options.prompt is not None else sys.stdin.read()
         for piece in llm.stream(prompt, **_sampling(options)):
             print(piece, end="", flush=True)
         print()
-    finally:
-        llm.close()
-    return 0
+        return 0
+
+    return _on_first(options, write)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -9,10 +9,17 @@ import fcntl
 import hashlib
 import json
 import os
+import queue
 import socket
 import struct
+import threading
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    answer_challenge,
+    deliver_challenge,
+)
 from pathlib import Path
 from typing import Any
 
@@ -28,36 +35,66 @@ def connect(comm: Any) -> dict[int, Connection]:
     """A connection from rank 0 to each other; its address and key go by a broadcast."""
     hosts = ["127.0.0.1"] if _is_one_host(comm) else _own_addresses()
     text = b""
-    listener = None
+    welcome = None
     if comm.rank == 0:
-        key = os.urandom(16)
         where = hosts[0] if hosts == ["127.0.0.1"] else ""  # else: all interfaces
-        listener = Listener((where, 0), authkey=key, backlog=comm.ranks)
-        _limit_silence(listener._listener._socket, _SILENT_SECONDS)  # type: ignore[attr-defined]
-        text = json.dumps([hosts, listener.address[1], key.hex()]).encode()
+        welcome = _Welcome(where, comm.ranks)
+        text = json.dumps([hosts, welcome.port, welcome.key.hex()]).encode()
     padded = infinicore.tensor(list(text.ljust(_ADDRESS_BYTES)), dtype=infinicore.uint8)
     shared = comm.broadcast(padded.to(comm.device)).cpu()
-    if listener is not None:
-        made: dict[int, Connection] = {}
-        while len(made) < comm.ranks - 1:
-            # Who goes away, says nothing, or has no key, is a rank that tries addresses, or a
-            # stranger.
-            with contextlib.suppress(EOFError, OSError, AuthenticationError):
-                channel = listener.accept()
-                made[int(channel.recv_bytes())] = channel
-        listener.close()
-        for channel in made.values():
-            with socket.socket(fileno=os.dup(channel.fileno())) as of_channel:
-                _limit_silence(of_channel, 0)
-        return made
+    if welcome is not None:
+        return welcome.take()
     hosts, port, key_text = json.loads(bytes(shared.tolist()))
     channel = _call_first(hosts, port, bytes.fromhex(key_text))
     channel.send_bytes(b"%d" % comm.rank)
     return {0: channel}
 
 
+class _Welcome:
+    """Rank 0's door. Each who comes is asked for the key in a thread of its own: strangers who say
+    nothing keep nobody waiting."""
+
+    def __init__(self, where: str, ranks: int) -> None:
+        self.key, self._ranks = os.urandom(16), ranks
+        self._door = socket.create_server((where, 0), backlog=ranks)
+        self.port: int = self._door.getsockname()[1]
+        self._come: queue.Queue[tuple[int, Connection]] = queue.Queue()
+
+    def take(self) -> dict[int, Connection]:
+        """The connections, when all have come."""
+        threading.Thread(target=self._admit, name="infini-welcome", daemon=True).start()
+        made: dict[int, Connection] = {}
+        while len(made) < self._ranks - 1:
+            rank, channel = self._come.get()
+            made[rank] = channel
+        self._door.shutdown(socket.SHUT_RDWR)  # ends the thread
+        self._door.close()
+        return made
+
+    def _admit(self) -> None:
+        with contextlib.suppress(OSError):  # the door is closed
+            while True:
+                guest, _ = self._door.accept()
+                threading.Thread(target=self._greet, args=(guest,), daemon=True).start()
+
+    def _greet(self, guest: socket.socket) -> None:
+        _limit_silence(guest, _SILENT_SECONDS)
+        channel = Connection(guest.detach())
+        # Who goes away, says nothing, or has no key, is a rank that tries addresses, or a stranger.
+        try:
+            deliver_challenge(channel, self.key)
+            answer_challenge(channel, self.key)
+            rank = int(channel.recv_bytes())
+        except (EOFError, OSError, ValueError, AuthenticationError):
+            channel.close()
+            return
+        with socket.socket(fileno=os.dup(channel.fileno())) as of_channel:
+            _limit_silence(of_channel, 0)
+        self._come.put((rank, channel))
+
+
 def _limit_silence(of: socket.socket, seconds: int) -> None:
-    """Reading gives up after so long, 0 for never. What a listener accepts inherits it."""
+    """Reading gives up after so long, 0 for never."""
     of.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", seconds, 0))
 
 

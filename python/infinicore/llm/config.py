@@ -173,11 +173,8 @@ def rope_scaling(
     """How positions are stretched: none, linear, dynamic, llama3, yarn or longrope."""
     found = raw.get("rope_scaling") or _parameters(raw)
     kind = found.get("rope_type", found.get("type", "default"))
-    original = int(
-        found.get("original_max_position_embeddings")
-        or raw.get("original_max_position_embeddings")
-        or positions
-    )
+    key = "original_max_position_embeddings"
+    original = next((each[key] for each in (found, raw) if each.get(key) is not None), positions)
     if kind in ("default", "mrope", "dynamic"):  # dynamic changes positions behind the trained ones
         return None
     if kind == "linear":
@@ -200,7 +197,7 @@ def rope_scaling(
             found.get("mscale_all_dim") or 0,
         )
     if kind in ("longrope", "su"):
-        factor = found.get("factor") or positions / original
+        factor = found.get("factor") or positions / (original if is_whole(original, 1) else 1)
         return LongRopeScalingConfig(found["short_factor"], found["long_factor"], original, factor)
     raise ModelFileError(f"rope_scaling: type {kind!r}: expected linear, llama3, yarn or longrope")
 

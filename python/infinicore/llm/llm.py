@@ -35,8 +35,8 @@ class LLM:
     """A language model: a Hugging Face folder, a .gguf file, or a known name ("smollm2").
 
     >>> llm = infinicore.llm.LLM("smollm2")
-    >>> llm.generate(["Once upon a time"], max_tokens=8)[0].text
-    ', in a small village nestled between'
+    >>> llm.generate(["Once upon a time"], max_tokens=4)[0].text
+    ', the city of'
     """
 
     def __init__(self, model: Any, *, progress: bool = False, **options: Any) -> None:

@@ -1,8 +1,8 @@
 """Several ranks that share a model: one process for each device.
 
 Every rank has the same scheduler and makes the same steps; rank 0 takes the requests and sends its
-decisions to the others. The ranks of the last stage (pipeline parallel; else there is one stage)
-have all logits and sample the same tokens, which they send to the other stages."""
+decisions to the others. The leader, the first rank of the last stage (pipeline parallel; else there
+is one stage), chooses the tokens for all."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ParallelEngine(Engine):
         return super().step()
 
     def hidden(self, prompt: Iterable[int]) -> Any:
-        return self.stage.from_last(super().hidden(prompt))
+        return self.stage.from_leader(super().hidden(prompt))
 
     def _alone(self, prompt: Iterable[int]) -> Request:
         request = super()._alone(prompt)  # raises before the other ranks hear of it
@@ -116,21 +116,23 @@ class ParallelEngine(Engine):
         return request
 
     def _choose(self, launched: Launched) -> list[Chosen]:
-        """Where the device does not choose the tokens, the last stage does. Its first rank tells
-        rank 0, which tells the other stages."""
-        stage = self.stage
-        if stage.count == 1 or launched.later is not None or not launched.last:
+        """Where the device does not choose the tokens the leader does. It tells rank 0, which tells
+        the others: they agree even if their logits do not, in the last bits."""
+        leader = self.stage.leader
+        if launched.later is not None or not launched.last:
             return super()._choose(launched)
-        if stage.is_last:
+        if self.rank == leader:
             chosen = super()._choose(launched)
-            if self.rank == stage.leader:
-                pairs = zip(launched.last, chosen, strict=True)
-                told = [(_grammar_error(r), c.token, c.logprob, c.top) for r, c in pairs]
+            pairs = zip(launched.last, chosen, strict=True)
+            told = [(_grammar_error(r), c.token, c.logprob, c.top) for r, c in pairs]
+            if leader:
                 self._tell_some([0], told)
-            return chosen
-        told = self._hear(stage.leader if self.rank == 0 else 0)
+        else:
+            told = self._hear(leader if self.rank == 0 else 0)
         if self.rank == 0:
-            self._tell_some(range(1, stage.leader), told)
+            self._tell_some(self._channels.keys() - {leader}, told)
+        if self.rank == leader:
+            return chosen
         made = []
         for request, (error, token, own, top) in zip(launched.last, told, strict=True):
             if error:  # found by who chose: the request ends on all ranks

@@ -29,6 +29,11 @@ class Quantised(nn.Module, ABC):
     units = (1, 1)
     bias: Tensor | None = None
 
+    def layer(self, bias: Tensor | None) -> Quantised:
+        """Itself, with a bias."""
+        self.bias = bias
+        return self
+
     @abstractmethod
     def outputs(self, begin: int, size: int) -> Quantised:
         """The product for some of the outputs, without bias."""
@@ -234,15 +239,11 @@ def _four_bits(w: Any, name: str, out_size: int, in_size: int) -> Quantised:
     source, whole = w.checkpoint.source, w.prefix + name
     settings = w.checkpoint.config.get("quantization_config")
     settings = settings if isinstance(settings, dict) else {}
-    if settings.get("bits", settings.get("w_bit", 4)) != 4:
-        raise ModelFileError(
-            f"{source}: quantization_config: bits is {settings['bits']!r}: expected 4"
-        )
-    if settings.get("checkpoint_format", "gptq") != "gptq":
-        raise ModelFileError(
-            f"{source}: quantization_config: checkpoint_format is"
-            f" {settings['checkpoint_format']!r}: expected 'gptq'"
-        )
+    for key, only in (("bits", 4), ("w_bit", 4), ("checkpoint_format", "gptq")):
+        if settings.get(key, only) != only:
+            raise ModelFileError(
+                f"{source}: quantization_config: {key} is {settings[key]!r}: expected {only!r}"
+            )
     words = -(-out_size // _PER_WORD)
     shape = w.checkpoint.get(f"{whole}.qweight").shape
     is_awq = shape == (in_size, words)

@@ -14,7 +14,8 @@ from infinicore.llm.step import LayerCache, Step
 
 class Runner:
     """Runs steps. A step in which every sequence has one token is recorded, for each size of the
-    batch (filled up to the next of `_sizes`), and replayed."""
+    batch (filled up to the next of `_sizes`), and replayed. Other steps are filled up too: each
+    shape is planned anew, and plans take time and memory."""
 
     def __init__(
         self,
@@ -54,12 +55,12 @@ class Runner:
         if self.graphs and all(count == 1 for _, count in batch):
             return self._replay(batch)
         hidden = self._forward(batch)
-        lasts, place = [], -1
-        for _, count in batch:
+        lasts, place = [0] * self._size(batch), -1
+        for i, (_, count) in enumerate(batch):
             place += count
-            lasts.append(place)
+            lasts[i] = place
         rows = infinicore.tensor(lasts, dtype=infinicore.int64).to(self.device)
-        return self.model.logits(hidden.index_select(0, rows))
+        return self.model.logits(hidden.index_select(0, rows)).narrow(0, 0, len(batch))
 
     def later(self, batch: Sequence[tuple[Request, int]]) -> Later | None:
         """The most probable tokens of the step that was launched last, if the device knows them."""
@@ -73,11 +74,13 @@ class Runner:
 
     def hidden(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
         """Normalised hidden states [tokens, hidden] of all tokens."""
-        return self._forward(batch)
+        return self._forward(batch).narrow(0, 0, sum(count for _, count in batch))
 
     def _forward(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
-        step = self._inputs(len(batch), sum(count for _, count in batch))
-        step.is_decode = all(count == 1 for _, count in batch)
+        sequences, tokens = self._size(batch), sum(count for _, count in batch)
+        is_decode = tokens == len(batch)
+        step = self._inputs(sequences, sequences if is_decode else step_size(tokens))
+        step.is_decode = is_decode
         longs, shorts = step.fill(batch)
         made = step.on(self.device, self.caches, longs, shorts)
         hidden: Tensor = self.model(made)
@@ -243,6 +246,14 @@ def untouched_zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
     flat = infinicore.frombuffer(pages, dtype=infinicore.uint8)
     made: Tensor = flat.narrow(0, 0, math.prod(shape) * int(dtype.itemsize)).view(dtype)
     return made.view(*shape)
+
+
+def step_size(tokens: int) -> int:
+    """At least so many: 1, 2, 4, 8, then steps of 8, and of a sixteenth and less from 256 on."""
+    if tokens <= 8:
+        return 1 << (tokens - 1).bit_length()
+    unit = 1 << max((tokens - 1).bit_length() - 5, 3)
+    return -(-tokens // unit) * unit
 
 
 def batch_sizes(most: int) -> list[int]:

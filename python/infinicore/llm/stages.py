@@ -52,9 +52,9 @@ class Stage:
         summed there, as in one process, they have the same bits."""
         self.comm.send(infinicore.stack([x, added], 0), self.comm.rank + self.width)
 
-    def from_last(self, x: Tensor) -> Tensor:
-        """The last stage's `x` on all ranks."""
-        if self.count == 1:
+    def from_leader(self, x: Tensor) -> Tensor:
+        """The leader's `x` on all ranks."""
+        if self.comm is None:
             return x
         shared: Tensor = self.comm.broadcast(x.contiguous(), self.leader)
         return shared

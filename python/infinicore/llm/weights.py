@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import infinicore
@@ -89,9 +90,10 @@ class Weights:
             found = quantised.find(self, own, *shape)
             if found is not None:
                 return found.dense(dtype or self.dtype)
-        return self._dense(self.stored(name, shape), dtype)
+        return self.dense(self.stored(name, shape), dtype)
 
-    def _dense(self, found: Stored, dtype: Any = None) -> Tensor:
+    def dense(self, found: Stored, dtype: Any = None) -> Tensor:
+        """As numbers, on the device."""
         wanted = dtype or self.dtype
         data = found.data.to(self.device)
         if found.packed is None:
@@ -110,12 +112,12 @@ class Weights:
         where the part consists of whole blocks."""
         found = self.stored(name, shape)
         if found.packed is None:
-            return self._dense(found).narrow(axis, begin, size).contiguous()
+            return self.dense(found).narrow(axis, begin, size).contiguous()
         rows = found.data.view(shape[0], shape[1], -1)
         if axis == 2 and size != shape[2]:
             _, block, bytes_ = BLOCKS[found.packed]
             if begin % block or size % block:
-                return self._dense(found).narrow(axis, begin, size).contiguous()
+                return self.dense(found).narrow(axis, begin, size).contiguous()
             begin, size = begin // block * bytes_, size // block * bytes_
         elif axis == 2:
             size = rows.shape[2]
@@ -132,7 +134,7 @@ class Weights:
     def embedding(self, name: str, rows: int, width: int, scale: float = 1.0) -> Embedding:
         found = self.stored(f"{name}.weight", (rows, width))
         if found.packed is None:
-            return Embedding(self._dense(found), None, self.dtype, scale)
+            return Embedding(self.dense(found), None, self.dtype, scale)
         return Embedding(found.data.to(self.device), found.packed, self.dtype, scale)
 
     def linear(
@@ -141,38 +143,25 @@ class Weights:
         """A product. `bias` None: if there is one. `cut` tells what the ranks share out:
         "outputs" (each has some, and keeps them), "inputs" (the parts are added up), "joined"
         (outputs, which are joined)."""
-        if bias is None:
-            bias = self.has(f"{name}.bias")
-        packed = quantised.find(self, name, out_size, in_size)
-        if packed is not None:
-            return self._quantised(packed, name, out_size, in_size, cut)
-        if cut == "inputs" and self.ranks > 1:
-            return self._summed(name, out_size, in_size, bias)
-        found = self.stored(f"{name}.weight", (out_size, in_size))
-        offset = self.tensor(f"{name}.bias", out_size) if bias else None
+        whole, offset = self._product(name, out_size, in_size, bias)
         if not cut or self.ranks == 1:
-            return self._product(found, offset)
-        begin, size = self.share(name, out_size)
-        rows = Stored(found.name, (size, in_size), found.data.narrow(0, begin, size), found.packed)
-        part = self._product(rows, None if offset is None else offset.narrow(0, begin, size))
+            return whole.layer(offset)
+        if cut == "inputs":
+            part = whole.inputs(*self.share(name, in_size, whole.units[1])).layer(None)
+            return Summed(part, offset, self.comm)
+        part = _some(whole, offset, *self.share(name, out_size, whole.units[0]))
         return Gathered(part, self.comm) if cut == "joined" else part
 
-    def _quantised(
-        self, whole: quantised.Quantised, name: str, out_size: int, in_size: int, cut: str
-    ) -> nn.Module:
-        """The bias is taken if there is one: GPTQ files have them everywhere."""
-        has_bias = self.has(f"{name}.bias")
-        bias = self.tensor(f"{name}.bias", out_size) if has_bias else None
-        if not cut or self.ranks == 1:
-            whole.bias = bias
-            return whole
-        if cut == "inputs":
-            part = whole.inputs(*self.share(name, in_size, whole.units[1]))
-            return Summed(part, bias, self.comm)
-        begin, size = self.share(name, out_size, whole.units[0])
-        part = whole.outputs(begin, size)
-        part.bias = None if bias is None else bias.narrow(0, begin, size)
-        return Gathered(part, self.comm) if cut == "joined" else part
+    def _product(
+        self, name: str, out_size: int, in_size: int, bias: bool | None
+    ) -> tuple[quantised.Quantised | Rows, Tensor | None]:
+        """A weight, to be cut and made a layer, and its bias."""
+        whole: quantised.Quantised | Rows | None = quantised.find(self, name, out_size, in_size)
+        if bias is None or whole is not None:  # GPTQ files have them everywhere
+            bias = self.has(f"{name}.bias")
+        if whole is None:
+            whole = Rows(self, self.stored(f"{name}.weight", (out_size, in_size)))
+        return whole, self.tensor(f"{name}.bias", out_size) if bias else None
 
     def share(self, name: str, size: int, unit: int = 1) -> tuple[int, int]:
         """Where this rank's part begins, and how long it is."""
@@ -184,27 +173,6 @@ class Weights:
         each = size // self.ranks
         return self.rank * each, each
 
-    def _summed(self, name: str, out_size: int, in_size: int, bias: bool) -> nn.Module:
-        found = self.stored(f"{name}.weight", (out_size, in_size))
-        offset = self.tensor(f"{name}.bias", out_size) if bias else None
-        begin, size = self.share(name, in_size)
-        if found.packed is not None:
-            _, block, bytes_ = BLOCKS[found.packed]
-            if size % block:
-                found = Stored(found.name, found.shape, self._dense(found))
-            else:
-                begin, size = begin // block * bytes_, size // block * bytes_
-        part = found.data.narrow(1, begin, size).contiguous()
-        shape = (out_size, in_size // self.ranks)
-        return Summed(
-            self._product(Stored(found.name, shape, part, found.packed), None), offset, self.comm
-        )
-
-    def _product(self, found: Stored, bias: Tensor | None) -> nn.Module:
-        if found.packed is None:
-            return Dense(self._dense(found), bias)
-        return Packed(found.data.to(self.device), found.packed, bias)
-
     def projections(
         self, outputs: Mapping[str, int], in_size: int, *, bias: bool | None = False
     ) -> Projections:
@@ -214,38 +182,19 @@ class Weights:
             self.linear(name, size, in_size, bias=bias, cut="outputs")
             for name, size in outputs.items()
         ]
-        sizes = [size // self.ranks for size in outputs.values()]
-        return self.joined(parts, sizes)
+        return self._joined(parts, [size // self.ranks for size in outputs.values()])
 
     def split(self, name: str, sizes: Sequence[int], in_size: int) -> Projections:
         """Products that the file has as one weight, with the outputs of one after the other's."""
-        packed = quantised.find(self, name, sum(sizes), in_size)
-        if packed is not None:
-            return self._split_quantised(packed, name, sizes)
-        found = self.stored(f"{name}.weight", (sum(sizes), in_size))
-        parts, begin = [], 0
-        for size in sizes:
-            first, count = self.share(name, size)
-            rows = found.data.narrow(0, begin + first, count)
-            parts.append(self._product(Stored(name, (count, in_size), rows, found.packed), None))
-            begin += size
-        return self.joined(parts, [size // self.ranks for size in sizes])
-
-    def _split_quantised(
-        self, whole: quantised.Quantised, name: str, sizes: Sequence[int]
-    ) -> Projections:
-        parts, begin = [], 0
-        has_bias = self.has(f"{name}.bias")
-        bias = self.tensor(f"{name}.bias", sum(sizes)) if has_bias else None
+        whole, offset = self._product(name, sum(sizes), in_size, False)
+        parts, end = [], 0
         for size in sizes:
             first, count = self.share(name, size, whole.units[0])
-            part = whole.outputs(begin + first, count)
-            part.bias = None if bias is None else bias.narrow(0, begin + first, count)
-            parts.append(part)
-            begin += size
-        return Projections(parts, [size // self.ranks for size in sizes])
+            parts.append(_some(whole, offset, end + first, count))
+            end += size
+        return self._joined(parts, [size // self.ranks for size in sizes])
 
-    def joined(self, parts: list[nn.Module], sizes: Sequence[int]) -> Projections:
+    def _joined(self, parts: list[nn.Module], sizes: Sequence[int]) -> Projections:
         kinds = {(type(part), getattr(part, "packed", None)) for part in parts}
         are_quantised = any(isinstance(part, quantised.Quantised) for part in parts)
         is_mapped = self.device.type == "cpu" and not all(
@@ -264,3 +213,42 @@ class Weights:
         if packed is None:
             return Projections([Dense(weight, bias)], sizes)
         return Projections([Packed(weight, packed, bias, parts[0].interleaved)], sizes)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A weight [outputs, inputs] as the file has it, dense or packed. What ranks take of it is a
+    part of the mapped file, or a copy of some columns."""
+
+    weights: Weights
+    found: Stored
+    units = (1, 1)
+
+    def outputs(self, begin: int, size: int) -> Rows:
+        return self._with((size, self.found.shape[1]), self.found.data.narrow(0, begin, size))
+
+    def inputs(self, begin: int, size: int) -> Rows:
+        shape = (self.found.shape[0], size)
+        if self.found.packed is None:
+            return self._with(shape, self.found.data.narrow(1, begin, size).contiguous())
+        _, block, bytes_ = BLOCKS[self.found.packed]
+        if size % block:
+            dense = self.weights.dense(self.found).narrow(1, begin, size).contiguous()
+            return Rows(self.weights, Stored(self.found.name, shape, dense))
+        begin, size = begin // block * bytes_, size // block * bytes_
+        return self._with(shape, self.found.data.narrow(1, begin, size).contiguous())
+
+    def _with(self, shape: tuple[int, int], data: Tensor) -> Rows:
+        return Rows(self.weights, Stored(self.found.name, shape, data, self.found.packed))
+
+    def layer(self, bias: Tensor | None) -> nn.Module:
+        if self.found.packed is None:
+            return Dense(self.weights.dense(self.found), bias)
+        return Packed(self.found.data.to(self.weights.device), self.found.packed, bias)
+
+
+def _some(
+    whole: quantised.Quantised | Rows, bias: Tensor | None, begin: int, size: int
+) -> nn.Module:
+    """The product for some of the outputs."""
+    return whole.outputs(begin, size).layer(None if bias is None else bias.narrow(0, begin, size))

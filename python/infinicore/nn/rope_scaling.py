@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from infinicore.functions._checks import expect
 
 __all__ = [
     "Llama3RopeScalingConfig",
@@ -14,6 +18,8 @@ __all__ = [
     "RopeScalingConfig",
     "YarnRopeScalingConfig",
 ]
+
+_MOST = 1e12  # of a number in a configuration: what is computed of it stays finite
 
 
 class RopeScalingConfig:
@@ -38,19 +44,26 @@ class LongRopeScalingConfig(RopeScalingConfig):
         original_max_position_embeddings: int,
         factor: float = 1.0,
     ) -> None:
+        name = type(self).__name__
+        _need_original(name, original_max_position_embeddings)
+        _need_positive(name, "factor", factor)
+        for argument, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
+            expect(hasattr(factors, "__len__"), name, argument, factors, "a list of numbers")
+            for i, each in enumerate(factors):
+                _need_positive(name, f"{argument}[{i}]", each)
         if len(short_factor) != len(long_factor):
             raise ValueError(
-                f"LongRopeScalingConfig: long_factor has {len(long_factor)} numbers: expected"
+                f"{name}: long_factor has {len(long_factor)} numbers: expected"
                 f" {len(short_factor)}, as many as short_factor"
             )
-        for each in (*short_factor, *long_factor, factor):
-            _need_positive(type(self).__name__, "a factor", each)
         self.short_factor, self.long_factor = list(short_factor), list(long_factor)
         self.original_max_position_embeddings = original_max_position_embeddings
         self.factor = factor
         if factor > 1:
-            original = math.log(original_max_position_embeddings)
-            self.magnitude = math.sqrt(1 + math.log(factor) / original)
+            original = original_max_position_embeddings
+            field = "original_max_position_embeddings"  # its logarithm is a divisor
+            expect(original > 1, name, field, original, "2 or more, with a factor above 1")
+            self.magnitude = math.sqrt(1 + math.log(factor) / math.log(original))
 
     def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
         if len(inv_freq) != len(self.short_factor):
@@ -78,6 +91,8 @@ class Llama3RopeScalingConfig(RopeScalingConfig):
         name = type(self).__name__
         _need_positive(name, "factor", factor)
         _need_positive(name, "low_freq_factor", low_freq_factor)
+        _need_positive(name, "high_freq_factor", high_freq_factor)
+        _need_original(name, original_max_position_embeddings)
         if high_freq_factor <= low_freq_factor:
             raise ValueError(
                 f"{name}: high_freq_factor is {high_freq_factor}: expected more than"
@@ -112,14 +127,11 @@ class YarnRopeScalingConfig(RopeScalingConfig):
         mscale_all_dim: float = 0,
     ) -> None:
         name = type(self).__name__
-        for argument, value in (
-            ("factor", factor),
-            ("beta_fast", beta_fast),
-            ("beta_slow", beta_slow),
-        ):
+        given = {"factor": factor, "beta_fast": beta_fast, "beta_slow": beta_slow}
+        for argument, value in {**given, "rope_theta": rope_theta}.items():
             _need_positive(name, argument, value)
-        if rope_theta <= 1:
-            raise ValueError(f"{name}: rope_theta is {rope_theta}: expected more than 1")
+        _need_original(name, original_max_position_embeddings)
+        expect(rope_theta > 1, name, "rope_theta", rope_theta, "more than 1")
         self.factor = factor
         self.original_max_position_embeddings = original_max_position_embeddings
 
@@ -133,6 +145,9 @@ class YarnRopeScalingConfig(RopeScalingConfig):
         def magnitude(weight: float) -> float:
             return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
 
+        for argument, value in {"mscale": mscale, "mscale_all_dim": mscale_all_dim}.items():
+            ok = _is_number(value) and 0 <= value <= _MOST
+            expect(ok, name, argument, value, "0 or a number above")
         self.magnitude = magnitude(mscale) / magnitude(mscale_all_dim)
 
     @staticmethod
@@ -153,5 +168,14 @@ def _ramp(value: float, low: float, high: float) -> float:
 
 
 def _need_positive(name: str, argument: str, value: float) -> None:
-    if not value > 0:
-        raise ValueError(f"{name}: {argument} is {value}: expected a number greater than 0")
+    ok = _is_number(value) and 1 / _MOST <= value <= _MOST
+    expect(ok, name, argument, value, f"a number greater than 0, up to {_MOST:g}")
+
+
+def _need_original(name: str, value: Any) -> None:
+    ok = _is_number(value) and 1 <= value <= _MOST and isinstance(value, Integral)
+    expect(ok, name, "original_max_position_embeddings", value, "a whole number from 1 on")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -261,10 +261,9 @@ class Decoder(nn.Module):
         return made
 
     def best(self, logits: Tensor) -> Tensor:
-        """The most probable tokens int64 [rows], on all stages."""
+        """The most probable tokens int64 [rows]: the leader's, on all ranks. Others may have
+        computed other last bits."""
         if self.stage.is_last:
-            return self.stage.from_last(infinicore.argmax(logits, -1))
-        shape = (logits.shape[0],)
-        return self.stage.from_last(
-            infinicore.empty(shape, dtype=infinicore.int64, device=logits.device)
-        )
+            return self.stage.from_leader(infinicore.argmax(logits, -1))
+        given = infinicore.empty(logits.shape[:1], dtype=infinicore.int64, device=logits.device)
+        return self.stage.from_leader(given)
