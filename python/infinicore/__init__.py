@@ -39,18 +39,17 @@ def __getattr__(name: str) -> Any:
 
 def _load_once() -> None:
     """For those who make tensors without having asked for any name here."""
-    if globals().get("_names") is None:
+    if "Tensor" not in globals():
         _load()
 
 
 def _load() -> dict[str, Any]:
-    from infinicore import _namespace
+    # An import, since its lock lets one thread collect while the others wait, and a fork as well.
+    from infinicore._collected import NAMES
 
-    names = globals().setdefault("_names", None) or _namespace.collect()
-    globals()["_names"] = names
-    for name, value in names.items():
+    for name, value in NAMES.items():
         globals().setdefault(name, value)
-    return names
+    return NAMES
 
 
 def __dir__() -> list[str]:

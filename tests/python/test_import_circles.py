@@ -1,6 +1,6 @@
 """No module of the package imports itself by way of others. Imports inside functions count as well:
-they only hide a circle. What type checkers alone import does not, nor what `infinicore` and its
-`_namespace` load when a name is first asked for."""
+they only hide a circle. What type checkers alone import does not, nor what `infinicore` loads
+by `_collected` and `_namespace` when a name is first asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from kit import process
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "infinicore"
-LOADERS = ("infinicore", "infinicore._namespace")
+LOADERS = ("infinicore", "infinicore._collected", "infinicore._namespace")
 
 
 def modules(package: Path) -> dict[str, Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import infinicore
 from infinicore import _core
 from infinicore.nn import functional
+from kit import process
 
 X = infinicore.arange(6, dtype=infinicore.float32)
 
@@ -233,6 +233,36 @@ def test_buffers_in_the_order_of_fortran() -> None:
     assert bytes(X) == X.numpy(force=True).tobytes()
 
 
+# ---- The first use in many threads --------------------------------------------------------------
+
+FIRST = """
+import sys, threading
+import infinicore
+
+sys.setswitchinterval(1e-6)
+ready = threading.Barrier(8)
+results = []
+
+def work(name):
+    ready.wait()
+    results.append((getattr(infinicore, name)(1), infinicore.ones(3).sum().item()))
+
+names = ["ones", "zeros", "arange", "empty"] * 2
+threads = [threading.Thread(target=work, args=[name]) for name in names]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+assert [value for _, value in results] == [3.0] * 8
+"""
+
+
+def test_the_first_use_in_many_threads() -> None:
+    for _ in range(3):
+        done = process.run([sys.executable, "-c", FIRST])
+        assert done.returncode == 0, done.stderr
+
+
 # ---- The end of the interpreter -----------------------------------------------------------------
 
 LATE = """
@@ -242,7 +272,7 @@ import infinicore
 
 array = np.ones(3, np.float32)
 
-working = threading.Barrier(4)
+working = threading.Barrier(4, timeout=30)  # a thread that fails must not leave the others waiting
 
 def work():
     (infinicore.ones(10) + 1).sum().item()
@@ -263,7 +293,5 @@ working.wait()
 
 def test_threads_that_work_when_the_interpreter_ends() -> None:
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60, check=False
-        )
+        done = process.run([sys.executable, "-c", LATE], timeout=60)
         assert done.returncode == 0, done.stderr
