@@ -39,7 +39,10 @@ inline bool fault(const char *name) {
     },
     "src/mychip.cc": {
         '#include "queue.h"\n': '#include "queue.h"\n#include "gemm.h"\n',
-        "using mychip::Event;\n": "using mychip::Event;\nusing mychip::fault;\n",
+        "using infini_mychip::Event;\n": """\
+using infini_mychip::Event;
+using infini_mychip::fault;
+""",
         "void copy(const InfiniCopy &box) {\n": """\
 void copy(const InfiniCopy &given) {
     InfiniCopy box = given;

@@ -18,14 +18,15 @@ from .kit_runs import infini
 
 
 def test_level_2_in_one_command(tmp_path: Path) -> None:
-    folder = tmp_path / "newchip"
+    name = "class"  # a keyword of C++: names of devices are their makers' own
+    folder = tmp_path / name
     fast = {"CMAKE_BUILD_TYPE": "Debug", "TMPDIR": str(tmp_path)}
-    done = infini("new-backend", "newchip", "--into", str(folder), "--check", **fast)
+    done = infini("new-backend", name, "--into", str(folder), "--check", **fast)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "newchip: level reached: 2" in done.stdout
-    for name in ("README.md", "claims.toml", "pyproject.toml", "src/newchip.cc"):
-        text = (folder / name).read_text(encoding="utf-8")
-        assert "newchip" in text and "mychip" not in text
+    assert f"{name}: level reached: 2" in done.stdout
+    for file in ("README.md", "claims.toml", "pyproject.toml", f"src/{name}.cc"):
+        text = (folder / file).read_text(encoding="utf-8")
+        assert name in text and "mychip" not in text
 
 
 @pytest.mark.parametrize("name", ["My", "9x", "a-b", "cpu", "ascend", "", "../x"])

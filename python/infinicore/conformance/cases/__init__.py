@@ -6,6 +6,7 @@ runtime's functions by their names, and objects that are destroyed after the cas
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,25 @@ def expect_bytes(got: bytes, expected: bytes, what: str) -> None:
             f"{what}: {wrong} of {len(got)} bytes are wrong; the first is byte {first}:"
             f" expected 0x{expected[first]:02x}, got 0x{got[first]:02x}"
         )
+
+
+def on_threads(count: int, work: Callable[[int], None]) -> None:
+    """Runs `work(number)` on so many threads; raises what the first to fail raised."""
+    wrong: list[Exception] = []
+
+    def run(number: int) -> None:
+        try:
+            work(number)
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        raise wrong[0]
 
 
 def _short(value: Any) -> str:

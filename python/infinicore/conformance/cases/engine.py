@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from infinicore.conformance.cases import case, expect, expect_equal
+from infinicore.conformance.cases import case, expect, expect_equal, on_threads
 
 THREADS = 64
 VOCABULARY, WIDTH, HEADS, LAYERS, POSITIONS = 97, 64, 4, 2, 48
@@ -99,26 +99,21 @@ def ask_from_all_threads(model: Any, kind: str, first: int, seconds: float) -> i
     prompts = range(first, first + PROMPTS)
     expected = {seed: answer(model, kind, prompt_of(seed), 4)[0] for seed in prompts}
     end, counts = time.monotonic() + seconds, [0] * THREADS
-    wrong: list[Exception] = []
+    failed = threading.Event()
 
     def ask(number: int) -> None:
         chance = random.Random(first + number)
         try:
-            while (time.monotonic() < end and not wrong) or not counts[number]:
+            while (time.monotonic() < end and not failed.is_set()) or not counts[number]:
                 seed = chance.choice(prompts)
                 got = answer(model, kind, prompt_of(seed), 4)[0]
                 expect_equal(got, expected[seed], f"thread {number}, prompt {seed}")
                 counts[number] += 1
-        except Exception as error:
-            wrong.append(error)
+        except Exception:
+            failed.set()
+            raise
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if wrong:
-        raise wrong[0]
+    on_threads(THREADS, ask)
     return sum(counts)
 
 

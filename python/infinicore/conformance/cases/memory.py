@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import random
-import threading
 from typing import Any
 
 from infinicore.conformance.cases import (
@@ -15,6 +14,7 @@ from infinicore.conformance.cases import (
     expect,
     expect_bytes,
     expect_equal,
+    on_threads,
 )
 
 SIZES = (1, 2, 3, 7, 64, 255, 256, 257, 4095, 4096, 65_537, 1 << 20, (8 << 20) + 13)
@@ -62,29 +62,20 @@ def freed(make: Any) -> None:
 @case(1, "memory/threads")
 def threads(make: Any) -> None:
     """Eight threads allocate, write, read and free at the same time."""
-    rt, wrong = make.rt, []
+    rt = make.rt
 
     def work(seed: int) -> None:
-        try:
-            chance = random.Random(seed)
-            for turn in range(30):
-                size = chance.choice(SIZES[:-2])
-                address, data = rt.Malloc(size), pattern(size, seed * 1000 + turn)
-                rt.Memcpy(address, data, size, rt.MemcpyHostToDevice)
-                back = (ctypes.c_ubyte * size)()
-                rt.Memcpy(back, address, size, rt.MemcpyDeviceToHost)
-                rt.Free(address)
-                expect_bytes(bytes(back), data, f"thread {seed}, turn {turn}")
-        except Exception as error:
-            wrong.append(error)
+        chance = random.Random(seed)
+        for turn in range(30):
+            size = chance.choice(SIZES[:-2])
+            address, data = rt.Malloc(size), pattern(size, seed * 1000 + turn)
+            rt.Memcpy(address, data, size, rt.MemcpyHostToDevice)
+            back = (ctypes.c_ubyte * size)()
+            rt.Memcpy(back, address, size, rt.MemcpyDeviceToHost)
+            rt.Free(address)
+            expect_bytes(bytes(back), data, f"thread {seed}, turn {turn}")
 
-    running = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if wrong:
-        raise wrong[0]
+    on_threads(8, work)
 
 
 @case(1, "memory/pinned")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from infinicore.conformance.cases import case, expect, expect_bytes, expect_equal, held
+from infinicore.conformance.cases import (
+    case,
+    expect,
+    expect_bytes,
+    expect_equal,
+    held,
+    on_threads,
+)
 
 
 @case(2, "streams/asynchronous")
@@ -186,30 +193,21 @@ def device_synchronize(make: Any) -> None:
 @case(2, "streams/threads")
 def threads(make: Any) -> None:
     """Sixteen threads with a stream each."""
-    rt, wrong = make.rt, []
+    from kit import Buffer
+
+    rt = make.rt
 
     def work(seed: int) -> None:
-        try:
-            stream, address = rt.StreamCreate(), rt.Malloc(4096)
-            for turn in range(50):
-                rt.MemsetAsync(address, (seed + turn) % 256, 4096, stream)
-            rt.StreamSynchronize(stream)
-            from kit import Buffer
+        stream, address = rt.StreamCreate(), rt.Malloc(4096)
+        for turn in range(50):
+            rt.MemsetAsync(address, (seed + turn) % 256, 4096, stream)
+        rt.StreamSynchronize(stream)
+        expected = bytes([(seed + 49) % 256]) * 4096
+        expect_bytes(Buffer(rt, address, 4096).read(), expected, f"thread {seed}")
+        rt.StreamDestroy(stream)
+        rt.Free(address)
 
-            expected = bytes([(seed + 49) % 256]) * 4096
-            expect_bytes(Buffer(rt, address, 4096).read(), expected, f"thread {seed}")
-            rt.StreamDestroy(stream)
-            rt.Free(address)
-        except Exception as error:
-            wrong.append(error)
-
-    running = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if wrong:
-        raise wrong[0]
+    on_threads(16, work)
 
 
 @case(2, "streams/host-function")

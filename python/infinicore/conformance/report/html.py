@@ -9,7 +9,6 @@ from typing import Any
 from infinicore.conformance import results
 from infinicore.conformance.cases import LEVELS
 from infinicore.conformance.report import words
-from infinicore.conformance.report.markdown import MATRIX_WORDS
 
 COLOURS = {
     "pass": "#3a9d5d",
@@ -37,31 +36,17 @@ code { font-size: .9em; } .level { font-size: 1.4em; } .key { margin-right: 1em;
 
 
 def page(report: dict[str, Any]) -> str:
-    title = f"Conformance of {report['device']}{' (simulated)' if report['simulated'] else ''}"
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="level">Level reached: <b>{escape(words.level_text(report))}</b></p>',
-    ]
-    if report["level"]["next"] and not report["partial"]:
-        parts.append(f"<p>Next: {escape(report['level']['next'])}</p>")
-    parts += [
-        table(("what", "value"), words.fact_rows(report)),
-        "<h2>Levels</h2>",
-        levels_chart(report),
-        table(("level", "name", "cases", "pass"), words.total_rows(report)),
-    ]
-    bad = [row for row in report["cases"] if row["status"] in (*results.BAD, "expected failure")]
-    if bad:
-        rows = [(row["status"], row["id"], row["words"][:400]) for row in bad]
-        parts += ["<h2>What does not work</h2>", table(("result", "case", "why"), rows)]
-    if report["facts"]["copy"]:
-        parts += ["<h2>Speed</h2>", speed_chart(report), speed_table(report)]
-    matrix = results.matrix(report["cases"])
-    if matrix:
-        parts += ["<h2>Operators</h2>", f"<p>{escape(MATRIX_WORDS)}</p>", operators(matrix)]
+    title = escape(words.title(report))
+    level = escape(words.level_text(report))
+    parts = [f"<h1>{title}</h1>", f'<p class="level">Level reached: <b>{level}</b></p>']
+    charts = {"Levels": levels_chart, "Speed": speed_chart}
+    for heading, below in words.outline(report, table, operators):
+        parts += [f"<h2>{heading}</h2>"] * bool(heading)
+        parts += [charts[heading](report)] if heading in charts else []
+        parts += [x if x.startswith("<") else f"<p>{escape(x)}</p>" for x in below]
     body = "\n".join(parts)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}'
         f"</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
@@ -129,19 +114,6 @@ def _svg(width: int, height: int, shapes: Sequence[str]) -> str:
         f'<svg role="img" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         f' xmlns="http://www.w3.org/2000/svg" font-size="13">{"".join(shapes)}</svg>'
     )
-
-
-def speed_table(report: dict[str, Any]) -> str:
-    rows = [
-        (name, dtype, taken, rate, f"{share:.2f}" if share else "")
-        for name, dtype, taken, rate, share in words.speed_rows(report)
-    ]
-    rates = [
-        (f"copy: {k}", "", "", f"{v / 1e9:.4g} GB/s", "")
-        for k, v in report["facts"]["copy"].items()
-    ]
-    head = ("operator", "type", "time", "rate", "of the copy bandwidth")
-    return table(head, [*rates, *rows])
 
 
 def operators(matrix: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from infinicore.cli.table import size
@@ -99,3 +100,41 @@ def dtypes(matrix: dict[str, Any]) -> list[str]:
     found = {dtype for row in matrix.values() for dtype in row}
     known = [dtype for dtype in ORDER if dtype in found]
     return known + sorted(found.difference(ORDER))
+
+
+MATRIX_WORDS = (
+    "A number is the largest error of all layouts and sizes in units of the last place of the"
+    " type (of operators that add up: at the root mean square of the result). Layouts:"
+    " contiguous, strided, transposed, mixed, stride-0, unaligned; those that differ are named."
+)
+
+
+def title(report: dict[str, Any]) -> str:
+    return f"Conformance of {report['device']}{' (simulated)' if report['simulated'] else ''}"
+
+
+def outline(
+    report: dict[str, Any],
+    table: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
+    operators: Callable[[dict[str, Any]], str],
+) -> Iterator[tuple[str, list[str]]]:
+    """The sections of a page: a heading and what stands below it, tables as `table` writes them,
+    the matrix of operators as `operators` does."""
+    lacking = report["level"]["next"] and not report["partial"]
+    first = [f"Next: {report['level']['next']}"] if lacking else []
+    yield "", [*first, table(("what", "value"), fact_rows(report))]
+    yield "Levels", [table(("level", "name", "cases", "pass"), total_rows(report))]
+    bad = [row for row in report["cases"] if row["status"] in (*results.BAD, "expected failure")]
+    if bad:
+        rows = [(row["status"], row["id"], row["words"][:400]) for row in bad]
+        yield "What does not work", [table(("result", "case", "why"), rows)]
+    if report["facts"]["copy"]:
+        copies = report["facts"]["copy"].items()
+        shown = [(f"copy: {name}", "", "", f"{v / 1e9:.4g} GB/s", "") for name, v in copies]
+        for name, dtype, taken, rate, share in speed_rows(report):
+            shown.append((name, dtype, taken, rate, f"{share:.2f}" if share else ""))
+        head = ("operator", "type", "time", "rate", "of the copy bandwidth")
+        yield "Speed", [table(head, shown)]
+    matrix = results.matrix(report["cases"])
+    if matrix:
+        yield "Operators", [MATRIX_WORDS, operators(matrix)]

@@ -24,13 +24,13 @@ struct InfiniPlan {
 namespace {
 
 using Error = infinirtError_t;
-using mychip::Event;
-using mychip::Queue;
+using infini_mychip::Event;
+using infini_mychip::Queue;
 const InfiniHost *host;
 
 // Never destroyed: threads of streams may outlive main.
-mychip::Streams &streams() {
-    static auto *made = new mychip::Streams;
+infini_mychip::Streams &streams() {
+    static auto *made = new infini_mychip::Streams;
     return *made;
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace mychip {
+namespace infini_mychip {
 
 using Clock = std::chrono::steady_clock;
 
@@ -191,4 +191,4 @@ private:
     std::vector<std::shared_ptr<Queue>> all_;
 };
 
-}  // namespace mychip
+}  // namespace infini_mychip
