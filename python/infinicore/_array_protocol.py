@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 
 __all__: list[str] = []
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
 
-
-class _Methods(_Base):
+class _Methods(Methods):
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard: `infinicore.array_api`."""
         if api_version is not None and api_version not in _VERSIONS:
@@ -32,6 +27,3 @@ class _Methods(_Base):
         if stream is not None:
             raise ValueError("to_device: stream is given: copies go to the current stream")
         return self.to(device)
-
-
-attach(_Methods)

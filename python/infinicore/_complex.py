@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore._complex_parts import PARTS, WHOLES, imag_view, real_view
-from infinicore._creation import into, need_type
+from infinicore._creation import _into, _need_type
 from infinicore._elements import copy
-from infinicore._tensor import Tensor, attach
-
-__all__ = ["complex", "imag", "real", "view_as_complex", "view_as_real"]
+from infinicore._tensor import Methods, Tensor
 
 
 def real(input: Tensor) -> Tensor:
@@ -77,23 +75,18 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     from infinicore.op._shapes import broadcast
 
     shape = broadcast([tuple(real.shape), tuple(imag.shape)])
-    need_type("complex", out, whole)
+    _need_type("complex", out, whole)
     result = _core.empty(shape, whole, real.device)
     copy(real_view(result), real)
     copy(imag_view(result), imag)
-    return into("complex", out, result)
+    return _into("complex", out, result)
 
 
 # The properties hide these names inside the class.
 _real, _imag = real, imag
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
 
-
-class _Methods(_Base):
+class _Methods(Methods):
     @property
     def real(self) -> Tensor:
         """The real parts, as a view."""
@@ -103,6 +96,3 @@ class _Methods(_Base):
     def imag(self) -> Tensor:
         """The imaginary parts, as a view."""
         return _imag(self)
-
-
-attach(_Methods)

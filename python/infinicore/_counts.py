@@ -15,8 +15,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._index_checks import check_range
 from infinicore.functions.elementwise.comparison import where
 
-__all__ = ["binomial", "poisson"]
-
 _SMALL = 10.0  # below this mean, inversion takes a few steps
 
 

@@ -7,38 +7,17 @@ from typing import Any
 from infinicore import _core
 from infinicore import _dtype as types
 from infinicore._data import tensor
-from infinicore._defaults import CPU, kind_of, kind_of_value, place, state
+from infinicore._defaults import CPU, _kind_of, _kind_of_value, _place, state
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._elements import copy, fill
 from infinicore._memory_format import memory_format
 from infinicore._tensor import Tensor
 
-__all__ = [
-    "clone",
-    "empty",
-    "empty_like",
-    "empty_permuted",
-    "empty_strided",
-    "full",
-    "full_like",
-    "new_empty",
-    "new_empty_strided",
-    "new_full",
-    "new_ones",
-    "new_tensor",
-    "new_zeros",
-    "ones",
-    "ones_like",
-    "strided_empty",
-    "zeros",
-    "zeros_like",
-]
-
 # ---- Arguments and results -----------------------------------------------------------------------
 
 
-def shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
+def _shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
     """Sizes that were given one by one, as one sequence, or by name."""
     if size is not None:
         if sizes:
@@ -49,13 +28,13 @@ def shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
     return sizes
 
 
-def need_type(function: str, out: Any, kind: Any) -> None:
+def _need_type(function: str, out: Any, kind: Any) -> None:
     """For functions whose result has one type, whatever the operands are."""
     if isinstance(out, Tensor) and out.dtype is not kind:
         raise TypeError(f"{function}: out has type {out.dtype!r}: expected {kind!r}")
 
 
-def into(function: str, out: Any, result: Tensor) -> Tensor:
+def _into(function: str, out: Any, result: Tensor) -> Tensor:
     """A result into the tensor that was given for it."""
     if out is None:
         return result
@@ -87,9 +66,9 @@ def empty(
     if out is not None:
         return out  # type: ignore[no-any-return]
     # Without calls where it can be: this is called all the time.
-    shape = sizes if len(sizes) > 1 and size is None else shape_of("empty", sizes, size)
-    kind = types._default if dtype is None else kind_of("empty", dtype)
-    where = (state.where or CPU) if device is None else place(device)
+    shape = sizes if len(sizes) > 1 and size is None else _shape_of("empty", sizes, size)
+    kind = types._default if dtype is None else _kind_of("empty", dtype)
+    where = (state.where or CPU) if device is None else _place(device)
     return _core.empty(shape, kind, where, None, pin_memory)
 
 
@@ -106,8 +85,8 @@ def strided_empty(
     >>> infinicore.strided_empty((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    kind = kind_of("strided_empty", dtype)
-    return _core.empty(size, kind, place(device), strides, pin_memory)
+    kind = _kind_of("strided_empty", dtype)
+    return _core.empty(size, kind, _place(device), strides, pin_memory)
 
 
 def empty_strided(
@@ -161,10 +140,10 @@ def zeros(
     >>> infinicore.zeros(2)
     tensor([0., 0.])
     """
-    shape = shape_of("zeros", sizes, size)
+    shape = _shape_of("zeros", sizes, size)
     if out is not None:
         return fill(out, 0)
-    return _core.zeros(shape, kind_of("zeros", dtype), place(device), pin_memory)
+    return _core.zeros(shape, _kind_of("zeros", dtype), _place(device), pin_memory)
 
 
 def ones(
@@ -180,10 +159,10 @@ def ones(
     >>> infinicore.ones(2)
     tensor([1., 1.])
     """
-    shape = shape_of("ones", sizes, size)
+    shape = _shape_of("ones", sizes, size)
     if out is not None:
         return fill(out, 1)
-    return _core.ones(shape, kind_of("ones", dtype), place(device), pin_memory)
+    return _core.ones(shape, _kind_of("ones", dtype), _place(device), pin_memory)
 
 
 def full(
@@ -203,8 +182,8 @@ def full(
     """
     if out is not None:
         return fill(out, fill_value)
-    kind = kind_of("full", dtype, kind_of_value(fill_value))
-    return fill(_core.empty(size, kind, place(device), None, pin_memory), fill_value)
+    kind = _kind_of("full", dtype, _kind_of_value(fill_value))
+    return fill(_core.empty(size, kind, _place(device), None, pin_memory), fill_value)
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -213,7 +192,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> infinicore.empty_like(infinicore.ones(2, 3)).shape
     infinicore.Size([2, 3])
     """
-    kind, where = like_of("empty_like", input, dtype, device)
+    kind, where = _like_of("empty_like", input, dtype, device)
     return _core.empty(input.shape, kind, where)
 
 
@@ -223,7 +202,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> infinicore.zeros_like(infinicore.ones(2))
     tensor([0., 0.])
     """
-    kind, where = like_of("zeros_like", input, dtype, device)
+    kind, where = _like_of("zeros_like", input, dtype, device)
     return _core.zeros(input.shape, kind, where)
 
 
@@ -233,7 +212,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor
     >>> infinicore.ones_like(infinicore.zeros(2))
     tensor([1., 1.])
     """
-    kind, where = like_of("ones_like", input, dtype, device)
+    kind, where = _like_of("ones_like", input, dtype, device)
     return _core.ones(input.shape, kind, where)
 
 
@@ -243,15 +222,17 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any 
     >>> infinicore.full_like(infinicore.zeros(2), 3)
     tensor([3., 3.])
     """
-    kind, where = like_of("full_like", input, dtype, device)
+    kind, where = _like_of("full_like", input, dtype, device)
     return fill(_core.empty(input.shape, kind, where), fill_value)
 
 
-def like_of(function: str, input: Any, dtype: Any, device: Any) -> tuple[dtype_class, device_class]:
+def _like_of(
+    function: str, input: Any, dtype: Any, device: Any
+) -> tuple[dtype_class, device_class]:
     if not isinstance(input, Tensor):
         raise TypeError(f"{function}: input is {type(input).__name__}: expected a tensor")
-    where = input.device if device is None else place(device)
-    return kind_of(function, dtype, input.dtype), where
+    where = input.device if device is None else _place(device)
+    return _kind_of(function, dtype, input.dtype), where
 
 
 def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
@@ -274,8 +255,8 @@ def new_empty(
     >>> infinicore.ones(1).new_empty(2, 3).shape
     infinicore.Size([2, 3])
     """
-    kind = like_of("new_empty", input, dtype, device)
-    return _core.empty(shape_of("new_empty", sizes, size), *kind)
+    kind = _like_of("new_empty", input, dtype, device)
+    return _core.empty(_shape_of("new_empty", sizes, size), *kind)
 
 
 def new_empty_strided(
@@ -286,7 +267,7 @@ def new_empty_strided(
     >>> infinicore.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    return _core.empty(size, *like_of("new_empty_strided", input, dtype, device), stride)
+    return _core.empty(size, *_like_of("new_empty_strided", input, dtype, device), stride)
 
 
 def new_zeros(
@@ -297,8 +278,8 @@ def new_zeros(
     >>> infinicore.ones(1).new_zeros(2)
     tensor([0., 0.])
     """
-    kind = like_of("new_zeros", input, dtype, device)
-    return _core.zeros(shape_of("new_zeros", sizes, size), *kind)
+    kind = _like_of("new_zeros", input, dtype, device)
+    return _core.zeros(_shape_of("new_zeros", sizes, size), *kind)
 
 
 def new_ones(
@@ -309,8 +290,8 @@ def new_ones(
     >>> infinicore.zeros(1).new_ones(2)
     tensor([1., 1.])
     """
-    kind = like_of("new_ones", input, dtype, device)
-    return _core.ones(shape_of("new_ones", sizes, size), *kind)
+    kind = _like_of("new_ones", input, dtype, device)
+    return _core.ones(_shape_of("new_ones", sizes, size), *kind)
 
 
 def new_full(
@@ -321,7 +302,7 @@ def new_full(
     >>> infinicore.zeros(1).new_full((2,), 3)
     tensor([3., 3.])
     """
-    return fill(_core.empty(size, *like_of("new_full", input, dtype, device)), fill_value)
+    return fill(_core.empty(size, *_like_of("new_full", input, dtype, device)), fill_value)
 
 
 def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -330,5 +311,5 @@ def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = Non
     >>> infinicore.zeros(1).new_tensor([1, 2])
     tensor([1., 2.])
     """
-    kind, where = like_of("new_tensor", input, dtype, device)
+    kind, where = _like_of("new_tensor", input, dtype, device)
     return tensor(data, dtype=kind, device=where)

@@ -6,7 +6,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._defaults import kind_of, kind_of_value, place
+from infinicore._defaults import _kind_of, _kind_of_value, _place
 from infinicore._dtype import dtype as dtype_class
 from infinicore._dtype import get_default_dtype
 
@@ -70,17 +70,17 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        where = data.device if device is None else place(device)
-        return data.to(where, kind_of("tensor", dtype, data.dtype), copy=True)
-    where = place(device)
+        where = data.device if device is None else _place(device)
+        return data.to(where, _kind_of("tensor", dtype, data.dtype), copy=True)
+    where = _place(device)
     if is_number(data):
-        return _core.constant(data, kind_of("tensor", dtype, kind_of_value(data)), where)
+        return _core.constant(data, _kind_of("tensor", dtype, _kind_of_value(data)), where)
     if isinstance(data, (list, tuple)):
         numbers, shape = flat("tensor", data)
-        kind = kind_of("tensor", dtype, kind_of_numbers("tensor", numbers, get_default_dtype()))
+        kind = _kind_of("tensor", dtype, kind_of_numbers("tensor", numbers, get_default_dtype()))
         return _core.from_numbers(numbers, shape, kind, where)
     made = _core.from_host(data, where, "tensor")
-    return made if dtype is None else made.to(kind_of("tensor", dtype))
+    return made if dtype is None else made.to(_kind_of("tensor", dtype))
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -89,7 +89,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> infinicore.scalar_tensor(2)
     tensor(2.)
     """
-    return _core.constant(value, kind_of("scalar_tensor", dtype), place(device))
+    return _core.constant(value, _kind_of("scalar_tensor", dtype), _place(device))
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -105,8 +105,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
             data = _core.from_object(data, "as_tensor")
         except BufferError:  # read-only
             return tensor(data, dtype=dtype, device=device)
-    where = data.device if device is None else place(device)
-    result: Tensor = data.to(where, kind_of("as_tensor", dtype, data.dtype))
+    where = data.device if device is None else _place(device)
+    result: Tensor = data.to(where, _kind_of("as_tensor", dtype, data.dtype))
     return result
 
 

@@ -71,14 +71,14 @@ def get_float32_matmul_precision() -> str:
     return _allowed[0]
 
 
-def place(device: Any) -> device_class:
+def _place(device: Any) -> device_class:
     """The device that an argument names."""
     if device is None:
         return state.where or CPU
     return device if type(device) is device_class else device_class(device)
 
 
-def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
+def _kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
     """The type that an argument names."""
     if dtype is None:
         return otherwise or get_default_dtype()
@@ -87,22 +87,22 @@ def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> 
     if isinstance(dtype, types.DataType):
         return dtype_class(dtype)
     if dtype in (bool, int, float, complex):
-        python = {bool: types.bool_, int: types.int64, complex: complex_default()}
+        python = {bool: types.bool_, int: types.int64, complex: _complex_default()}
         return python.get(dtype, get_default_dtype())
     raise TypeError(
         f"{function}: dtype is {dtype!r}: expected an element type such as infinicore.float32"
     )
 
 
-def complex_default() -> dtype_class:
+def _complex_default() -> dtype_class:
     return types.complex128 if get_default_dtype() is types.float64 else types.complex64
 
 
-def kind_of_value(value: Any) -> dtype_class:
+def _kind_of_value(value: Any) -> dtype_class:
     if isinstance(value, _core.Tensor):
         return value.dtype
     if isinstance(value, bool):
         return types.bool_
     if isinstance(value, int):
         return types.int64
-    return complex_default() if isinstance(value, complex) else get_default_dtype()
+    return _complex_default() if isinstance(value, complex) else get_default_dtype()

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into, need_type
-from infinicore._defaults import kind_of, place
+from infinicore._creation import _into, _need_type
+from infinicore._defaults import _kind_of, _place
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._generator import Generator, draw
 from infinicore._random import randn
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
+from infinicore.functions._checks import expect
 from infinicore.functions._index_checks import check_range, is_known
-
-__all__ = ["bernoulli", "multinomial", "normal"]
 
 
 @function
@@ -105,11 +104,11 @@ def bernoulli(
     tensor([0., 1.])
     """
     if p is not None:
-        return into("bernoulli", out, input.clone().bernoulli_(p, generator=generator))
+        return _into("bernoulli", out, input.clone().bernoulli_(p, generator=generator))
     if not isinstance(input, Tensor) or not input.dtype.is_floating_point:
         raise TypeError("bernoulli: expected a tensor of floats, which are probabilities")
     check_range("bernoulli", "input", input, 0, 1)
-    return into("bernoulli", out, draw("bernoulli", generator, _bernoulli, input))
+    return _into("bernoulli", out, draw("bernoulli", generator, _bernoulli, input))
 
 
 def multinomial(
@@ -130,7 +129,7 @@ def multinomial(
         raise TypeError("multinomial: expected a tensor of floats, which are weights")
     if input.ndim not in (1, 2):
         raise ValueError(f"multinomial: the tensor has {input.ndim} dimensions: expected 1 or 2")
-    need_type("multinomial", out, types.int64)
+    _need_type("multinomial", out, types.int64)
     most = input.shape[-1]
     if most < 1:
         raise ValueError("multinomial: the last dimension is empty: expected some weights")
@@ -150,7 +149,7 @@ def multinomial(
                 "multinomial: all weights of a row are 0: expected one that is not, at least"
             )
     found = _drawn if replacement else _places
-    return into("multinomial", out, draw("multinomial", generator, found, input, num_samples))
+    return _into("multinomial", out, draw("multinomial", generator, found, input, num_samples))
 
 
 def normal(
@@ -173,8 +172,8 @@ def normal(
     if not tensors:
         if size is None:
             raise TypeError("normal: size is missing: expected it, or a tensor as mean or std")
-        made = _core.empty(size, kind_of("normal", dtype), place(device))
-        return into("normal", out, made.normal_(mean, std, generator=generator))
+        made = _core.empty(size, _kind_of("normal", dtype), _place(device))
+        return _into("normal", out, made.normal_(mean, std, generator=generator))
     from infinicore.op._shapes import broadcast
 
     if isinstance(std, Tensor) and std.dtype.is_floating_point:
@@ -182,23 +181,16 @@ def normal(
     shape = broadcast([tuple(each.shape) for each in tensors])
     kind, where = tensors[0].dtype, tensors[0].device
     made = randn(tuple(shape), dtype=kind, device=where, generator=generator)
-    return into("normal", out, _scaled(made, mean, std))
+    return _into("normal", out, _scaled(made, mean, std))
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1, with a probability, and 0 else."""
         if isinstance(p, Tensor):
             check_range("bernoulli_", "p", p, 0, 1)
             return self.copy_(draw("bernoulli_", generator, _bernoulli, p.expand(*self.shape)))
-        if not 0 <= p <= 1:
-            raise ValueError(f"bernoulli_: p is {p}: expected 0 to 1")
+        expect(0 <= p <= 1, "bernoulli_", "p", p, "0 to 1")
         chances = _core.empty(self.shape, types.float32, self.device).fill_(p)
         return self.copy_(draw("bernoulli_", generator, _bernoulli, chances))
 
@@ -213,8 +205,7 @@ class _Methods(_Base):
     ) -> Tensor:
         """Fill with random numbers of a Cauchy distribution."""
         _need_floats("cauchy_", self)
-        if not sigma > 0:
-            raise ValueError(f"cauchy_: sigma is {sigma}: expected more than 0")
+        expect(sigma > 0, "cauchy_", "sigma", sigma, "more than 0")
         made = draw("cauchy_", generator, _cauchy, self, float(median), float(sigma))
         return self.copy_(made)
 
@@ -223,20 +214,15 @@ class _Methods(_Base):
     ) -> Tensor:
         """Fill with e to the power of random numbers of a normal distribution."""
         _need_floats("log_normal_", self)
-        if not std > 0:
-            raise ValueError(f"log_normal_: std is {std}: expected more than 0")
+        expect(std > 0, "log_normal_", "std", std, "more than 0")
         made = draw("log_normal_", generator, _log_normal, self, float(mean), float(std))
         return self.copy_(made)
 
     def geometric_(self, p: float, *, generator: Generator | None = None) -> Tensor:
         """Fill with the number of trials up to the first success, which has probability p."""
-        if not 0 < p < 1:
-            raise ValueError(f"geometric_: p is {p}: expected more than 0 and less than 1")
+        expect(0 < p < 1, "geometric_", "p", p, "more than 0 and less than 1")
         if self.dtype is types.bool_ or self.dtype.is_complex:
             raise TypeError(
                 f"geometric_: the tensor has type {self.dtype!r}: expected real numbers"
             )
         return self.copy_(draw("geometric_", generator, _geometric, self, float(p)))
-
-
-attach(_Methods)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
 from infinicore._data import as_tensor, flat, kind_of_numbers
-from infinicore._defaults import kind_of, place
+from infinicore._defaults import _kind_of, _place
 from infinicore._dtype import dtype as dtype_class
-from infinicore._tensor import Tensor, attach
-
-__all__ = [
-    "from_blob",
-    "from_dlpack",
-    "from_list",
-    "from_list_by_numpy",
-    "from_numpy",
-    "from_torch",
-    "frombuffer",
-    "strided_from_blob",
-]
+from infinicore._tensor import Methods, Tensor
 
 # ---- From others ---------------------------------------------------------------------------------
 
@@ -46,8 +35,8 @@ def from_numpy(
         np_array = np_array.astype(np_array.dtype.newbyteorder("="))
     if not copy:
         return as_tensor(np_array, dtype, device)
-    made = _core.from_host(np_array, place(device), "from_numpy")
-    return made if dtype is None else made.to(kind_of("from_numpy", dtype))
+    made = _core.from_host(np_array, _place(device), "from_numpy")
+    return made if dtype is None else made.to(_kind_of("from_numpy", dtype))
 
 
 def from_torch(torch_tensor: Any) -> Tensor:
@@ -72,7 +61,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     made = _core.from_dlpack(ext_tensor)
     if device is None and copy is None:
         return made
-    where = made.device if device is None else place(device)
+    where = made.device if device is None else _place(device)
     if where is not made.device:
         if copy is False:
             raise BufferError(f"from_dlpack: a tensor on {made.device} is copied to get to {where}")
@@ -92,8 +81,8 @@ def from_blob(data_ptr: int, size: Any, *, dtype: Any = None, device: Any = None
         _address("from_blob", data_ptr),
         size,
         None,
-        kind_of("from_blob", dtype),
-        place(device),
+        _kind_of("from_blob", dtype),
+        _place(device),
         None,
     )
 
@@ -108,13 +97,13 @@ def strided_from_blob(
     tensor([[0, 1],
             [0, 1]])
     """
-    kind = kind_of("strided_from_blob", dtype)
+    kind = _kind_of("strided_from_blob", dtype)
     if len(size) != len(strides):
         raise ValueError(
             f"strided_from_blob: {len(strides)} strides are given for {len(size)} sizes"
         )
     address = _address("strided_from_blob", data_ptr)
-    return _core.from_address(address, size, strides, kind, place(device), None)
+    return _core.from_address(address, size, strides, kind, _place(device), None)
 
 
 def _address(function: str, value: Any) -> int:
@@ -130,7 +119,7 @@ def frombuffer(buffer: Any, *, dtype: dtype_class, count: int = -1, offset: int 
     tensor([0., 0.])
     """
     raw = memoryview(buffer).cast("B")
-    kind = kind_of("frombuffer", dtype)
+    kind = _kind_of("frombuffer", dtype)
     if not 0 <= offset <= len(raw):
         raise ValueError(f"frombuffer: offset is {offset}: expected 0 to {len(raw)}")
     left = (len(raw) - offset) // kind.itemsize
@@ -155,11 +144,11 @@ def from_list(data: Any, *, dtype: Any = None) -> Tensor:
     """
     if dtype is None:
         raise TypeError("from_list: dtype is missing: expected one such as infinicore.float32")
-    kind = kind_of("from_list", dtype)
+    kind = _kind_of("from_list", dtype)
     numbers, shape = _listed("from_list", data)
     if len(shape) > 2:
         raise ValueError(f"from_list: the lists have {len(shape)} levels: expected 1 or 2")
-    return _core.from_numbers(numbers, shape, kind, place("cpu"))
+    return _core.from_numbers(numbers, shape, kind, _place("cpu"))
 
 
 def from_list_by_numpy(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -170,8 +159,8 @@ def from_list_by_numpy(data: Any, *, dtype: Any = None, device: Any = None) -> T
     """
     numbers, shape = _listed("from_list_by_numpy", data)
     chosen = kind_of_numbers("from_list_by_numpy", numbers, types.float64)
-    kind = kind_of("from_list_by_numpy", dtype, chosen)
-    return _core.from_numbers(numbers, shape, kind, place(device))
+    kind = _kind_of("from_list_by_numpy", dtype, chosen)
+    return _core.from_numbers(numbers, shape, kind, _place(device))
 
 
 def _listed(function: str, data: Any) -> tuple[list[Any], list[int]]:
@@ -208,7 +197,7 @@ _TYPESTR = {
 _ML_DTYPES = {"BF16": ("bfloat16", types.uint16), "F8": ("float8_e4m3fn", types.uint8)}
 
 
-def to_numpy(tensor: Tensor) -> Any:
+def _to_numpy(tensor: Tensor) -> Any:
     import numpy
 
     code = tensor.dtype._code
@@ -227,13 +216,7 @@ def to_numpy(tensor: Tensor) -> Any:
     return numpy.asarray(memoryview(tensor.view(bits))).view(getattr(ml_dtypes, name))
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def numpy(self, *, force: bool = False) -> Any:
         """The tensor as a NumPy array, which shares its memory. With `force` a tensor of a device
         is copied to the host.
@@ -247,8 +230,8 @@ class _Methods(_Base):
                 raise TypeError(
                     f"numpy: the tensor is on {self.device}: use cpu() first, or force=True"
                 )
-            return to_numpy(self.cpu())
-        return to_numpy(self)
+            return _to_numpy(self.cpu())
+        return _to_numpy(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         found = self.numpy(force=copy is not False)
@@ -292,6 +275,3 @@ class _Methods(_Base):
     def tobytes(self) -> bytes:
         """The elements' bytes, in row-major order."""
         return _core.to_bytes(self)
-
-
-attach(_Methods)

@@ -44,11 +44,11 @@ FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and doc
 
 
 def function(body: Callable[..., Result]) -> Callable[..., Result]:
-    """A function of the package, with `out=` if the body has not got it."""
+    """A function of the package, with `out=` if the body returns something and has not got it."""
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
     inner: Callable[..., Any] = body
-    if "out" not in signature.parameters:
+    if "out" not in signature.parameters and signature.return_annotation not in (None, "None"):
         parameters.append(
             inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from infinicore import _core
-from infinicore._defaults import place
+from infinicore._defaults import _place
 from infinicore._device import device as device_class
 from infinicore._dtype import uint8
 
@@ -39,7 +39,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self._device = place(device)
+        self._device = _place(device)
         number, index = self._device._underlying
         if index >= _core.device_count(number):
             raise RuntimeError(

@@ -8,7 +8,7 @@ stands for all of those.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from infinicore import _core
 from infinicore._device import device
@@ -17,7 +17,7 @@ from infinicore._elements import copy, fill
 from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._mask_indices import mask_indices
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
 
@@ -405,13 +405,7 @@ def _assign(view: Tensor, value: Any) -> None:
     copy(view, _without_front(value, view.ndim))
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def __setitem__(self, key: Any, value: Any) -> None:
         set_item(self, key, value)
 
@@ -427,6 +421,3 @@ class _Methods(_Base):
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
         """A copy, with values written where the indices name them."""
         return self.clone().index_put_(indices, values, accumulate)
-
-
-attach(_Methods)

@@ -3,21 +3,11 @@ gradients, and one dense layout."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _changes, _core
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 from infinicore.functions._checks import need_tensor
-
-__all__ = [
-    "detach",
-    "is_conj",
-    "is_distributed",
-    "is_inference",
-    "is_neg",
-    "layout",
-    "strided",
-]
 
 
 class layout:  # noqa: N801
@@ -97,13 +87,7 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     @property
     def layout(self) -> layout:
         """infinicore.strided."""
@@ -156,6 +140,5 @@ class _Methods(_Base):
         )
 
 
-attach(_Methods)
 for _name in NEVER:
     setattr(Tensor, _name, _never(_name))

@@ -1,4 +1,4 @@
-"""Modules found by being there: their public names (`__all__`) make up a package."""
+"""Modules found by being there: their public names make up a package."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 
 def modules_of(package: str, path: list[str]) -> Iterator[ModuleType]:
@@ -17,4 +18,18 @@ def modules_of(package: str, path: list[str]) -> Iterator[ModuleType]:
         if info.ispkg:
             yield from modules_of(module.__name__, list(module.__path__))
         else:
-            yield module
+            yield with_names(module)
+
+
+def with_names(module: ModuleType) -> ModuleType:
+    """The module, whose public names are its own ones, unless it lists others."""
+    vars(module).setdefault("__all__", own_names(vars(module)))
+    return module
+
+
+def own_names(names: dict[str, Any]) -> list[str]:
+    """Of the names of a module, the functions and classes in lower case that it defines. `public`
+    in spec/generate/package_stubs.py reads the same off the source."""
+    found = [(key, value) for key, value in names.items() if key[0].islower()]
+    home = names["__name__"]
+    return sorted(key for key, value in found if getattr(value, "__module__", None) == home)

@@ -10,11 +10,11 @@ from typing import Any
 
 from infinicore import _core, _dtype, functions
 from infinicore._errors import KNOWN, explain
-from infinicore._modules import modules_of
+from infinicore._modules import modules_of, with_names
 from infinicore._public import as_public, make_methods_public
 from infinicore._tensor import Tensor
 
-# Modules of the package whose public names (`__all__`) are names of the package.
+# Modules of the package whose public names are names of the package.
 _PARTS = (
     "_creation",
     "_defaults",
@@ -126,7 +126,7 @@ def collect() -> dict[str, Any]:
 
 def modules() -> list[ModuleType]:
     found = list(modules_of(functions.__name__, list(functions.__path__)))
-    return found + [importlib.import_module(f"infinicore.{name}") for name in _PARTS]
+    return found + [with_names(importlib.import_module(f"infinicore.{name}")) for name in _PARTS]
 
 
 def _add_methods(names: dict[str, Any]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
-from infinicore._defaults import complex_default
+from infinicore._defaults import _complex_default
 from infinicore._dtype import bool_, get_default_dtype, int64
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
@@ -199,7 +199,7 @@ def to_text(tensor: Tensor) -> str:
         if kind is not get_default_dtype():
             notes.append(f"dtype={kind!r}")
         return ", ".join([f"{name}[]", *notes]) + ")"
-    if kind not in (get_default_dtype(), int64, bool_, complex_default()):
+    if kind not in (get_default_dtype(), int64, bool_, _complex_default()):
         notes.append(f"dtype={kind!r}")
     count: int | None = None
     shown = tensor
@@ -225,13 +225,7 @@ def to_text(tensor: Tensor) -> str:
     return f"{name}{body}, {suffix})"
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def __repr__(self) -> str:
         return to_text(self)
 
@@ -240,6 +234,3 @@ class _Methods(_Base):
 
     def __format__(self, pattern: str) -> str:
         return format(self.item() if pattern and not self.ndim else str(self), pattern)
-
-
-attach(_Methods)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into, like_of, shape_of
-from infinicore._defaults import kind_of, place
+from infinicore._creation import _into, _like_of, _shape_of
+from infinicore._defaults import _kind_of, _place
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._generator import Generator, draw
-from infinicore._tensor import Tensor, attach
-
-__all__ = [
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-]
-
+from infinicore._tensor import Methods, Tensor
+from infinicore.functions._checks import expect
 
 # The extension module gives each run of these operators a seed and an offset of its own.
 
@@ -75,8 +65,8 @@ def rand(
     infinicore.Size([2, 3])
     """
     if out is None:
-        kind = _floats("rand", kind_of("rand", dtype))
-        out = _core.empty(shape_of("rand", sizes, size), kind, place(device))
+        kind = _floats("rand", _kind_of("rand", dtype))
+        out = _core.empty(_shape_of("rand", sizes, size), kind, _place(device))
     return _uniform(out) if generator is None else draw("rand", generator, _uniform, out)
 
 
@@ -94,8 +84,8 @@ def randn(
     infinicore.Size([2, 3])
     """
     if out is None:
-        kind = _floats("randn", kind_of("randn", dtype))
-        out = _core.empty(shape_of("randn", sizes, size), kind, place(device))
+        kind = _floats("randn", _kind_of("randn", dtype))
+        out = _core.empty(_shape_of("randn", sizes, size), kind, _place(device))
     return _normal(out) if generator is None else draw("randn", generator, _normal, out)
 
 
@@ -129,7 +119,7 @@ def randint(
     if first >= int(end):
         raise ValueError(f"randint: low is {first} and high {end}: expected low < high")
     if out is None:
-        out = _core.empty(size, kind_of("randint", dtype, types.int64), place(device))
+        out = _core.empty(size, _kind_of("randint", dtype, types.int64), _place(device))
     return draw("randint", generator, _integers, out, first, int(end))
 
 
@@ -146,11 +136,10 @@ def randperm(
     >>> infinicore.randperm(4).shape
     infinicore.Size([4])
     """
-    if n < 0:
-        raise ValueError(f"randperm: n is {n}: expected 0 or more")
-    kind = kind_of("randperm", dtype, types.int64)
-    made = draw("randperm", generator, _permutation, int(n), kind, place(device))
-    return into("randperm", out, made)
+    expect(n >= 0, "randperm", "n", n, "0 or more")
+    kind = _kind_of("randperm", dtype, types.int64)
+    made = draw("randperm", generator, _permutation, int(n), kind, _place(device))
+    return _into("randperm", out, made)
 
 
 def rand_like(
@@ -165,7 +154,7 @@ def rand_like(
     >>> infinicore.rand_like(infinicore.ones(2)).shape
     infinicore.Size([2])
     """
-    kind, where = like_of("rand_like", input, dtype, device)
+    kind, where = _like_of("rand_like", input, dtype, device)
     made = _core.empty(input.shape, _floats("rand_like", kind), where)
     return draw("rand_like", generator, _uniform, made)
 
@@ -182,7 +171,7 @@ def randn_like(
     >>> infinicore.randn_like(infinicore.ones(2)).shape
     infinicore.Size([2])
     """
-    kind, where = like_of("randn_like", input, dtype, device)
+    kind, where = _like_of("randn_like", input, dtype, device)
     made = _core.empty(input.shape, _floats("randn_like", kind), where)
     return draw("randn_like", generator, _normal, made)
 
@@ -201,19 +190,13 @@ def randint_like(
     >>> infinicore.randint_like(infinicore.ones(2), 5).shape
     infinicore.Size([2])
     """
-    kind, where = like_of("randint_like", input, dtype, device)
+    kind, where = _like_of("randint_like", input, dtype, device)
     first, end = (0, low) if high is None else (low, high)
     size = tuple(input.shape)
     return randint(first, end, size, generator=generator, dtype=kind, device=where)
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def uniform_(
         self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
@@ -226,8 +209,7 @@ class _Methods(_Base):
         self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """Fill with random numbers of a normal distribution."""
-        if not std >= 0:
-            raise ValueError(f"normal_: std is {std}: expected 0 or more")
+        expect(std >= 0, "normal_", "std", std, "0 or more")
         return draw("normal_", generator, _normal, self, mean, std)
 
     def random_(
@@ -240,9 +222,5 @@ class _Methods(_Base):
             most = bits[self.itemsize] if bits else 8 * self.itemsize - self.dtype.is_signed
             low, high = (0, low) if low else (0, 1 << min(most, 63))
             high = min(high, (1 << 63) - 1)
-        if not low < high:
-            raise RuntimeError(f"random_: low is {low} and high is {high}: expected low < high")
+        expect(low < high, "random_", f"low is {low} and high", high, "low < high", RuntimeError)
         return draw("random_", generator, _integers, self, low, high)
-
-
-attach(_Methods)

@@ -9,16 +9,14 @@ from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into
-from infinicore._defaults import kind_of, place
+from infinicore._creation import _into
+from infinicore._defaults import _kind_of, _place
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.op._operator import function as operator_named
-
-__all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices"]
 
 _counted = builtins.range  # a function below has its name
 
@@ -66,7 +64,7 @@ def arange(
             f"arange: step is {step}: expected one that leads from {start} towards {end}"
         )
     whole = all(isinstance(value, int) for value in (start, end, step))
-    kind = kind_of("arange", dtype, types.int64 if whole else None)
+    kind = _kind_of("arange", dtype, types.int64 if whole else None)
     if kind is types.int64 and not whole:  # counted in integers, as torch does
         start, end, step, whole = int(start), int(end), int(step), True
         if step == 0:
@@ -75,13 +73,13 @@ def arange(
         count = -(-(end - start) // step)
     else:
         count = math.ceil((end - start) / step)
-    where = place(device)
+    where = _place(device)
     exact = 1 << 53  # the operator takes start and step as floats
     if whole and max(abs(start), abs(step)) > exact and kind is types.int64:
         result = _arange(count, 0, 1, kind, where) * step + start
     else:
         result = _arange(count, start, step, kind, where)
-    return into("arange", out, result if result.dtype is kind else result.to(kind))
+    return _into("arange", out, result if result.dtype is kind else result.to(kind))
 
 
 def range(
@@ -102,7 +100,7 @@ def range(
             f"range: step is {step}: expected one that leads from {start} towards {end}"
         )
     count = math.floor((end - start) / step) + 1
-    return _arange(count, start, step, kind_of("range", dtype, None), place(device))  # type: ignore[no-any-return]
+    return _arange(count, start, step, _kind_of("range", dtype, None), _place(device))  # type: ignore[no-any-return]
 
 
 @function
@@ -133,9 +131,9 @@ def linspace(
     """
     if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < 0:
         raise ValueError(f"linspace: steps is {steps!r}: expected 0 or more")
-    kind = kind_of("linspace", dtype)
+    kind = _kind_of("linspace", dtype)
     first, last = _ends("linspace", start, end, kind)
-    return into("linspace", out, _linspace(first, last, int(steps), kind, place(device)))
+    return _into("linspace", out, _linspace(first, last, int(steps), kind, _place(device)))
 
 
 def _ends(function: str, start: Any, end: Any, kind: dtype_class) -> tuple[float, float]:
@@ -168,10 +166,10 @@ def logspace(
     >>> infinicore.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    kind = kind_of("logspace", dtype)
+    kind = _kind_of("logspace", dtype)
     first, last = _ends("logspace", start, end, kind)
     exponents = linspace(first, last, steps, dtype=types.float64, device=device)
-    return into("logspace", out, _powers(exponents, float(base), kind))
+    return _into("logspace", out, _powers(exponents, float(base), kind))
 
 
 @function
@@ -198,10 +196,10 @@ def eye(
     columns = n if m is None else m
     if n < 0 or columns < 0:
         raise ValueError(f"eye: sizes are {n} and {columns}: expected 0 or more")
-    kind = kind_of("eye", dtype)
+    kind = _kind_of("eye", dtype)
     if kind.is_complex:
-        return into("eye", out, _eye(n, columns, types.float32, place(device)).to(kind))
-    return into("eye", out, _eye(n, columns, kind, place(device)))
+        return _into("eye", out, _eye(n, columns, types.float32, _place(device)).to(kind))
+    return _into("eye", out, _eye(n, columns, kind, _place(device)))
 
 
 def _indices(rows: list[builtins.range], kind: dtype_class, where: device_class) -> Tensor:
@@ -224,7 +222,7 @@ def tril_indices(
             [0, 0, 1]])
     """
     rows = [_counted(0, max(0, min(col, i + offset + 1))) for i in _counted(row)]
-    return _indices(rows, kind_of("tril_indices", dtype, types.int64), place(device))
+    return _indices(rows, _kind_of("tril_indices", dtype, types.int64), _place(device))
 
 
 def triu_indices(
@@ -237,4 +235,4 @@ def triu_indices(
             [0, 1, 1]])
     """
     rows = [_counted(max(0, min(col, i + offset)), col) for i in _counted(row)]
-    return _indices(rows, kind_of("triu_indices", dtype, types.int64), place(device))
+    return _indices(rows, _kind_of("triu_indices", dtype, types.int64), _place(device))

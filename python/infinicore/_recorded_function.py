@@ -15,8 +15,7 @@ from infinicore._dtype import get_default_dtype
 from infinicore._graph import Graph, record
 from infinicore._graph_guards import Guards
 from infinicore._tensor import Tensor
-
-__all__ = ["graph"]
+from infinicore.functions._checks import expect
 
 _MANY_RECORDINGS = 16  # of one function, for tensors of the same shapes
 
@@ -170,8 +169,7 @@ def graph(
     """
     if body is None:
         return functools.partial(graph, static=static, bound=bound, limit=limit)
-    if limit < 1:
-        raise ValueError(f"graph: limit is {limit}: expected 1 or more")
+    expect(limit >= 1, "graph", "limit", limit, "1 or more")
     return RecordedFunction(body, static, bound, limit)
 
 

@@ -19,8 +19,6 @@ from infinicore._dtype import uint8
 from infinicore._storage import rebuild_view
 from infinicore._tensor import LOADED_TO, Tensor
 
-__all__ = ["load", "save"]
-
 # What a file may name: modules, and the names in them.
 _ALLOWED = {
     "infinicore._tensor": {"rebuild"},

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _changes, _core
 from infinicore._device import device
 from infinicore._dtype import dtype, uint8
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 
 __all__: list[str] = []
 
@@ -43,13 +43,7 @@ class UntypedStorage:
         return self
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def untyped_storage(self) -> UntypedStorage:
         """The tensor's memory.
 
@@ -92,6 +86,3 @@ def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
         steps.append(step)
         step *= size
     return tuple(reversed(steps))
-
-
-attach(_Methods)

@@ -41,9 +41,16 @@ else:
     _Base = object
 
 
-class _Methods(_Base):
-    """Becomes part of `Tensor`."""
+class Methods(_Base):
+    """What a class below this one holds becomes part of `Tensor`."""
 
+    def __init_subclass__(cls) -> None:
+        for name, value in vars(cls).items():
+            if name not in ("__module__", "__qualname__", "__dict__", "__weakref__", "__doc__"):
+                setattr(Tensor, name, value)
+
+
+class _Methods(Methods):
     __array_priority__ = 1000  # NumPy's arrays leave the operators to tensors
 
     # -- Layout --
@@ -398,14 +405,6 @@ def rebuild(data: Any, shape: tuple[int, ...], kind: dtype, where: str) -> Tenso
     return _core.from_bytes(data, shape, kind, place)
 
 
-def attach(methods: type) -> None:
-    """Make what a class body holds part of `Tensor`."""
-    for name, value in vars(methods).items():
-        if name not in ("__module__", "__qualname__", "__dict__", "__weakref__", "__doc__"):
-            setattr(Tensor, name, value)
-
-
-attach(_Methods)
 for _name, _kind in _CONVERSIONS.items():
     setattr(Tensor, _name, _conversion(_kind))
 Tensor.__doc__ = """Numbers of one type in any number of dimensions, on a device.

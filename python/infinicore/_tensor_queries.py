@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore._data import tensor as make
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 from infinicore.functions._checks import need_tensor
-
-__all__ = ["is_same_size", "is_signed", "to_dlpack", "typename"]
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
@@ -53,13 +51,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     return need_tensor("to_dlpack", "tensor", tensor).__dlpack__()
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     @property
     def H(self) -> Tensor:
         """A matrix transposed, of complex numbers with their conjugates."""
@@ -136,6 +128,3 @@ def _mapped(name: str, function: Callable[..., Any], first: Tensor, *others: Ten
     numbers = [each.reshape(each.numel()).tolist() for each in (first, *given)]
     made = [function(*each) for each in zip(*numbers, strict=True)]
     return first.copy_(make(made, dtype=first.dtype).reshape(tuple(first.shape)))
-
-
-attach(_Methods)

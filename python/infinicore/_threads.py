@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-__all__ = ["get_num_threads", "set_num_threads"]
-
 
 @cache
 def _library() -> ctypes.CDLL:

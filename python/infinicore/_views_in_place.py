@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _changes, _core
-from infinicore._creation import shape_of
+from infinicore._creation import _shape_of
 from infinicore._device import Size
 from infinicore._memory_format import laid_out, memory_format
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 
 __all__: list[str] = []
 
@@ -31,13 +31,7 @@ def _become(tensor: Tensor, other: Tensor) -> Tensor:
     return tensor
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def resize_(self, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
         """Give the tensor another shape, without gaps. Elements keep their order in memory; where
         there are more than before, the new ones are not set.
@@ -46,7 +40,7 @@ class _Methods(_Base):
         tensor([[0],
                 [1]])
         """
-        shape = tuple(shape_of("resize_", sizes))
+        shape = tuple(_shape_of("resize_", sizes))
         if any(size < 0 for size in shape):
             raise ValueError(f"resize_: the shape is {shape}: expected sizes of 0 or more")
         held = (self._memory_size - self._offset) // self.itemsize
@@ -70,6 +64,5 @@ class _Methods(_Base):
         return self.resize_(tuple(other.shape), memory_format=memory_format)
 
 
-attach(_Methods)
 for _name in VIEWS:
     setattr(Tensor, f"{_name}_", _becoming(_name))

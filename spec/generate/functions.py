@@ -211,8 +211,6 @@ def _quoted(lines: list[str]) -> str:
 
 
 def _module(family: str, functions: list[Declared]) -> str:
-    names = sorted({name for each in functions for name in each.public.names})
-    listed = "".join(f'    "{name}",\n' for name in names)
     body = "\n\n".join(each.source for each in functions)
     other = "".join(
         f"{alias} = {each.public.name}\n" for each in functions for alias in each.public.aliases
@@ -229,10 +227,6 @@ from __future__ import annotations
 from typing import Any
 
 {imports}
-
-__all__ = [
-{listed}]
-
 
 {body}
 {chr(10) + other if other else ""}'''

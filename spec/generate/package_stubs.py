@@ -156,16 +156,24 @@ def parts() -> dict[Path, ast.Module]:
 
 
 def public(tree: ast.Module) -> list[str]:
-    names: list[str] = []
+    """As infinicore._modules has it: what the module lists, else what it defines in lower case."""
+    values: dict[str, list[ast.expr | None]] = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-            names = _listed(node.value)
-        elif isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") == "__all__":
-            names += _listed(node.value)
-    return names
+        match node:
+            case ast.FunctionDef(name) | ast.ClassDef(name):
+                values[name] = []
+            case ast.Assign(targets, value):
+                found = [each for target in targets for each in ast.walk(target)]
+                values |= {each.id: [value] for each in found if isinstance(each, ast.Name)}
+            case ast.AnnAssign(ast.Name(name), _, value) | ast.AugAssign(ast.Name(name), _, value):
+                values.setdefault(name, []).append(value)
+    listed = values.get("__all__", [])
+    if not listed or isinstance(listed[0], ast.Call):  # own_names
+        return sorted(name for name in values if name[0].islower())
+    return [name for value in listed for name in _listed(value)]
 
 
-def _listed(node: ast.expr) -> list[str]:
+def _listed(node: ast.expr | None) -> list[str]:
     """The names that stand in a list; lists of other modules (`*others`) are theirs to export."""
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
     return [str(item.value) for item in items if isinstance(item, ast.Constant)]
@@ -349,6 +357,7 @@ def _signature(each: Found, name: str, method: bool, others: dict[str, str]) -> 
     words = ["self"] if method else []
     words += [_word(one, preset, homes) for one, preset in pairs]
     adds_out = _traced(each) and all(one.arg != "out" for one in arguments.kwonlyargs + plain)
+    adds_out &= ast.unparse(each.node.returns or ast.Constant(...)) != "None"
     if arguments.vararg:
         words.append("*" + _word(arguments.vararg, None, homes))
     elif named or adds_out:

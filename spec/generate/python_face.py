@@ -7,9 +7,12 @@ Two queries return a bool.
 
 from __future__ import annotations
 
+import ast
 import keyword
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from .. import Api
 from ..model import PREFIX, Enum, Function, Param, SpecError, Struct
@@ -31,55 +34,23 @@ QUERIES = ("StreamQuery", "EventQuery")
 # These give back a code instead of raising it.
 CODES = ("GetLastError", "PeekAtLastError")
 
-# Written in csrc/python/runtime/callbacks.cc, because they take Python callables: arguments as
-# (name, annotation, default in Python), and what is returned.
-CALLABLE = "Callable[[], object]"
-BY_HAND = {
-    "LaunchHostFunc": (
-        (
-            ("stream", "_Handle", ""),
-            ("fn", f"{CALLABLE} | int", ""),
-            ("userData", "_Address", "None"),
-        ),
-        "None",
-    ),
-    "StreamAddCallback": (
-        (
-            ("stream", "_Handle", ""),
-            ("callback", "Callable[[int, Error], object]", ""),
-            ("flags", "int", "0"),
-        ),
-        "None",
-    ),
-    "UserObjectCreate": (
-        (
-            ("ptr", "object", ""),
-            ("destroy", "Callable[[Any], object] | int | None", "None"),
-            ("initialRefcount", "int", "1"),
-            ("flags", "int", "1"),
-        ),
-        "int",
-    ),
-    "GraphAddHostNode": (
-        (
-            ("graph", "_Handle", ""),
-            ("pDependencies", "Iterable[_Handle]", ""),
-            ("pNodeParams", f"HostNodeParams | {CALLABLE}", ""),
-        ),
-        "int",
-    ),
-    "GraphHostNodeSetParams": (
-        (("node", "_Handle", ""), ("pNodeParams", f"HostNodeParams | {CALLABLE}", "")),
-        "None",
-    ),
-    "GraphExecHostNodeSetParams": (
-        (
-            ("hGraphExec", "_Handle", ""),
-            ("node", "_Handle", ""),
-            ("pNodeParams", f"HostNodeParams | {CALLABLE}", ""),
-        ),
-        "None",
-    ),
+# Written in csrc/python/runtime/callbacks.cc, because they take Python callables.
+BY_HAND: dict[str, Any] = {
+    name: ast.parse(f"def {name}{signature}: ...").body[0]
+    for name, signature in {
+        "LaunchHostFunc": "(stream: _Handle, fn: Callable[[], object] | int,"
+        " userData: _Address = None) -> None",
+        "StreamAddCallback": "(stream: _Handle, callback: Callable[[int, Error], object],"
+        " flags: int = 0) -> None",
+        "UserObjectCreate": "(ptr: object, destroy: Callable[[Any], object] | int | None = None,"
+        " initialRefcount: int = 1, flags: int = 1) -> int",
+        "GraphAddHostNode": "(graph: _Handle, pDependencies: Iterable[_Handle],"
+        " pNodeParams: HostNodeParams | Callable[[], object]) -> int",
+        "GraphHostNodeSetParams": "(node: _Handle,"
+        " pNodeParams: HostNodeParams | Callable[[], object]) -> None",
+        "GraphExecHostNodeSetParams": "(hGraphExec: _Handle, node: _Handle,"
+        " pNodeParams: HostNodeParams | Callable[[], object]) -> None",
+    }.items()
 }
 
 # What the docstring adds where Python differs from what the roles alone say.
@@ -133,6 +104,14 @@ class Argument:
     default: str = ""  # in C++
     python_default: str = ""
     none: bool = False  # None is allowed
+
+
+def _written(arguments: Any) -> Iterator[Argument]:
+    presets = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+    for each, preset in zip(arguments.args, presets, strict=True):
+        annotation, default = ast.unparse(each.annotation), ast.unparse(preset) if preset else ""
+        is_optional = annotation in ("_Handle", "_Address")
+        yield Argument(each.arg, annotation, "", "", default, is_optional)
 
 
 class Types:
@@ -249,10 +228,7 @@ class Face:
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         if self.name in BY_HAND:
-            return tuple(
-                Argument(name, annotation, "", "", default, annotation in ("_Handle", "_Address"))
-                for name, annotation, default in BY_HAND[self.name][0]
-            )
+            return tuple(_written(BY_HAND[self.name].args))
         arguments: list[Argument] = []
         may_default = True
         for param in reversed(self.function.params):
@@ -340,7 +316,7 @@ class Face:
     def returns(self) -> str:
         """The annotation of the result."""
         if self.name in BY_HAND:
-            return BY_HAND[self.name][1]
+            return ast.unparse(BY_HAND[self.name].returns)
         if self.name in QUERIES:
             return "bool"
         if self.name in CODES:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from infinicore import functions
+from infinicore import _namespace, functions
 from infinicore._modules import modules_of
+from infinicore.nn import functional
+from spec.generate.package_stubs import public
 
 WORDS = set()
 for path in Path(__file__).parent.glob("test_*.py"):
@@ -28,3 +31,12 @@ def test_all_are_tried(module: object) -> None:
     # Names that a test puts together: f"{vendor}_..."
     missing = [n for n in missing if not any(w[0] == "_" and n.endswith(w) for w in WORDS)]
     assert not missing
+
+
+NAMED = [*_namespace.modules(), *modules_of(functional.__name__, list(functional.__path__))]
+
+
+@pytest.mark.parametrize("module", NAMED, ids=lambda m: m.__name__)
+def test_stubs_have_the_names_of_the_module(module: object) -> None:
+    source = Path(module.__file__).read_text(encoding="utf-8")  # type: ignore[attr-defined]
+    assert sorted(public(ast.parse(source))) == sorted(module.__all__)  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from operators.cases import SHARED
+from spec.generate.package_stubs import public
 from spec.operators import FAMILIES, OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,21 +102,13 @@ def test_back_ends_have_no_kernels_for_lowered_operators() -> None:
     assert not found, "\n".join(found)
 
 
-def public_names(path: Path) -> set[str]:
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        match node:
-            case ast.Assign([ast.Name("__all__")], value):
-                return set(ast.literal_eval(value))
-    return set()
-
-
 @pytest.mark.parametrize("tree", FUNCTIONS)
 def test_a_function_is_in_the_folder_of_its_operator(tree: str) -> None:
     """Functions that have the name of an operator; the others are composites."""
     misplaced = [
         f"{name}: {path.relative_to(ROOT)}, not {FAMILY[name]}/"
         for path in sorted((ROOT / tree).rglob("*.py"))
-        for name in public_names(path)
+        for name in public(ast.parse(path.read_text(encoding="utf-8")))
         if name in FAMILY and path.parent.name not in (FAMILY[name], "declared")
     ]
     assert not misplaced, "\n".join(misplaced)

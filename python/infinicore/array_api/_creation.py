@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import infinicore
-from infinicore._defaults import kind_of_value
+from infinicore._defaults import _kind_of_value
 from infinicore._dtype import dtype
 from infinicore._elements import fill
 from infinicore._tensor import Tensor
@@ -96,7 +96,7 @@ def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -
 
 def full(shape: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """An array with one value everywhere. Its type follows from the value."""
-    kind = dtype or kind_of_value(fill_value)
+    kind = dtype or _kind_of_value(fill_value)
     return infinicore.full(integers(shape), fill_value, dtype=kind, device=device)
 
 
@@ -142,7 +142,7 @@ def linspace(
     """Numbers at even distances, the last of them `stop` if it is an `endpoint`."""
     if isinstance(start, complex) or isinstance(stop, complex):
         first, last = complex(start), complex(stop)
-        kind = dtype or kind_of_value(first)
+        kind = dtype or _kind_of_value(first)
         part = infinicore.float64
         real = linspace(first.real, last.real, num, dtype=part, device=device, endpoint=endpoint)
         imag = linspace(first.imag, last.imag, num, dtype=part, device=device, endpoint=endpoint)

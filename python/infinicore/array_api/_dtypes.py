@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from infinicore import _dtype as types
-from infinicore._defaults import complex_default
+from infinicore._defaults import _complex_default
 from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._tensor import Tensor
 from infinicore.functions import types as limits
+from infinicore.functions._checks import expect
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -82,7 +83,7 @@ def _with_number(kind: dtype, number: Any) -> dtype:
 
 
 def _complex() -> dtype:
-    return complex_default()
+    return _complex_default()
 
 
 def common(function: str, *operands: Any) -> tuple[Any, ...]:
@@ -162,8 +163,7 @@ def isdtype(dtype: dtype, kind: Any) -> bool:
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):
-        if kind not in KINDS:
-            raise ValueError(f"isdtype: kind is {kind!r}: expected one of {', '.join(KINDS)}")
+        expect(kind in KINDS, "isdtype", "kind", repr(kind), f"one of {', '.join(KINDS)}")
         return dtype._name in KINDS[kind]
     return bool(dtype == kind)
 

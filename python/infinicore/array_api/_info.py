@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import infinicore
-from infinicore._defaults import complex_default, get_default_device
+from infinicore._defaults import _complex_default, get_default_device
 from infinicore._device import _WORDS_OF
 from infinicore._dtype import dtype, get_default_dtype
 from infinicore.array_api._dtypes import KINDS, NAMES, named
@@ -28,7 +28,7 @@ class Info:
         """The types of arrays when none is named."""
         return {
             "real floating": get_default_dtype(),
-            "complex floating": complex_default(),
+            "complex floating": _complex_default(),
             "integral": infinicore.int64,
             "indexing": infinicore.int64,
         }

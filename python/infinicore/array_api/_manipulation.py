@@ -9,6 +9,7 @@ from typing import Any
 import infinicore
 from infinicore._tensor import Tensor
 from infinicore.array_api._dtypes import as_array, common
+from infinicore.functions._checks import expect
 
 __all__ = [
     "broadcast_arrays",
@@ -46,8 +47,7 @@ def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:
         if not -rank <= each < rank:
             raise IndexError(f"{function}: axis is {each}: expected one of {rank} dimensions")
     made = tuple(each % rank for each in axes)
-    if len(set(made)) != len(made):
-        raise ValueError(f"{function}: axis is {axis}: expected different ones")
+    expect(len(set(made)) == len(made), function, "axis", axis, "different ones")
     return made
 
 

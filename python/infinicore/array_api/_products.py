@@ -7,6 +7,7 @@ from typing import Any
 import infinicore
 from infinicore._tensor import Tensor
 from infinicore.array_api._dtypes import common
+from infinicore.functions._checks import need_rank
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
@@ -21,8 +22,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """Rows as columns: the last two axes exchanged."""
-    if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: x has {x.ndim} dimensions: expected 2 or more")
+    need_rank("matrix_transpose", "x", x, 2, or_more=True, error=ValueError)
     return x.transpose(-2, -1)
 
 

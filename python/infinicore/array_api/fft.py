@@ -7,6 +7,7 @@ from typing import Any
 from infinicore import fft as base
 from infinicore._dtype import dtype
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 
 _LINES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
@@ -18,8 +19,7 @@ def _line(name: str) -> Any:
     def function(
         x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     ) -> Tensor:
-        if n is not None and n < 1:
-            raise ValueError(f"{name}: n is {n}: expected 1 or more")
+        expect(n is None or n >= 1, name, "n", n, "1 or more")
         return work(x, n, axis, norm)  # type: ignore[no-any-return]
 
     return _named(function, name, work)

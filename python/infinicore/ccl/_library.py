@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import infinicore
 from infinicore import _rt
 from infinicore.ccl._prototypes import PROTOTYPES
 
@@ -22,7 +21,7 @@ class CclError(RuntimeError):
 
 @cache
 def library() -> ctypes.CDLL:
-    folder = Path(infinicore.__file__).parent / "_root" / "lib"
+    folder = Path(_rt.__file__).parent / "_root" / "lib"
     opened = ctypes.CDLL(str(folder / "libinfiniccl.so"))
     for name, types in PROTOTYPES.items():
         getattr(opened, name).argtypes = list(types)

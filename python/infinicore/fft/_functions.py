@@ -15,6 +15,7 @@ from infinicore.fft._transform import (
     transform_half,
     transform_real,
 )
+from infinicore.functions._checks import expect
 
 __all__ = [
     "fft",
@@ -65,8 +66,7 @@ def _sized(function: str, x: Tensor, n: int | None, dim: int) -> Tensor:
     size = x.shape[dim]
     if n is None:
         n = size
-    if n < 1:
-        raise RuntimeError(f"{function}: n is {n}: expected 1 or more")
+    expect(n >= 1, function, "n", n, "1 or more", RuntimeError)
     if n <= size:
         return x if n == size else x.narrow(dim, 0, n)
     shape = [*x.shape]
@@ -144,8 +144,7 @@ def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     x = as_complex(name, x)
     at = _dim(name, x, dim)
     size = 2 * (x.shape[at] - 1) if n is None else n
-    if size < 1:
-        raise RuntimeError(f"{name}: n is {size}: expected 1 or more")
+    expect(size >= 1, name, "n", size, "1 or more", RuntimeError)
     half = _sized(name, x, size // 2 + 1, at)
     scale = _scale(name, norm, size, inverse)
     return transform_half(half, (at,), size, inverse, scale)
@@ -256,8 +255,7 @@ def _half_last(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool)
         raise RuntimeError(f"{name}: expected at least one dimension")
     x = _sized_each(name, as_complex(name, x), sizes[:-1], dims[:-1])
     size = 2 * (x.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
-    if size < 1:
-        raise RuntimeError(f"{name}: n is {size}: expected 1 or more")
+    expect(size >= 1, name, "n", size, "1 or more", RuntimeError)
     x = _sized(name, x, size // 2 + 1, dims[-1])
     count = size * math.prod(x.shape[at] for at in dims[:-1])
     return transform_half(x, tuple(dims), size, inverse, _scale(name, norm, count, inverse))
@@ -335,8 +333,7 @@ def fftfreq(
     >>> infinicore.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    if n < 1:
-        raise RuntimeError(f"fftfreq: n is {n}: expected 1 or more")
+    expect(n >= 1, "fftfreq", "n", n, "1 or more", RuntimeError)
     kind = dtype or infinicore.get_default_dtype()
     up = infinicore.arange(0, (n + 1) // 2, dtype=kind, device=device)
     down = infinicore.arange(-(n // 2), 0, dtype=kind, device=device)
@@ -351,8 +348,7 @@ def rfftfreq(
     >>> infinicore.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    if n < 1:
-        raise RuntimeError(f"rfftfreq: n is {n}: expected 1 or more")
+    expect(n >= 1, "rfftfreq", "n", n, "1 or more", RuntimeError)
     kind = dtype or infinicore.get_default_dtype()
     return _write(
         out, infinicore.arange(0, n // 2 + 1, dtype=kind, device=device) * (1.0 / (n * d))

@@ -164,9 +164,9 @@ def _rows(x: Tensor, inverse: bool) -> Tensor:
 
 
 def _product(x: Tensor, matrix: Tensor) -> Tensor:
-    from infinicore.functions.matmul.matmul import product
+    from infinicore.functions.matmul.matmul import _product
 
-    return product(x, matrix)
+    return _product(x, matrix)
 
 
 def _angles(numbers: Tensor, n: int, inverse: bool, like: Tensor) -> Tensor:

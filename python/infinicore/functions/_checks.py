@@ -12,10 +12,17 @@ from infinicore._tensor import Tensor
 from infinicore.op._shapes import broadcast
 
 
-def expect(holds: bool, name: str, argument: str, found: Any, expected: str) -> None:
-    """A ValueError that says what was expected, unless the condition holds."""
+def expect(
+    holds: bool,
+    name: str,
+    argument: str,
+    found: Any,
+    expected: str,
+    error: type[Exception] = ValueError,
+) -> None:
+    """An error that says what was expected, unless the condition holds."""
     if not holds:
-        raise ValueError(f"{name}: {argument} is {found}: expected {expected}")
+        raise error(f"{name}: {argument} is {found}: expected {expected}")
 
 
 # ---- Tensors ------------------------------------------------------------------------------------
@@ -29,6 +36,28 @@ def need_tensor(name: str, argument: str, value: Any, rank: int | None = None) -
     return value
 
 
+def expect_shape(holds: bool, name: str, argument: str, tensor: Tensor, expected: str) -> None:
+    """As `expect`, of the shape of a tensor."""
+    expect(holds, name, f"{argument}.shape", tuple(tensor.shape), expected)
+
+
+def need_rank(
+    name: str,
+    argument: str,
+    tensor: Tensor,
+    rank: int,
+    or_more: bool = False,
+    error: type[Exception] = RuntimeError,
+) -> None:
+    """A tensor of so many dimensions."""
+    need_tensor(name, argument, tensor)
+    if tensor.ndim < rank or (tensor.ndim > rank and not or_more):
+        if not tensor.ndim and rank == 1 and or_more:
+            raise error(f"{name}: {argument} has no dimensions: expected one or more")
+        wanted = f"{rank} or more" if or_more else f"{rank}"
+        raise error(f"{name}: {argument} has {tensor.ndim} dimensions: expected {wanted}")
+
+
 def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tensor:
     """A tensor of this shape; None means any size."""
     need_tensor(name, argument, value)
@@ -37,7 +66,7 @@ def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tens
         wanted is None or size == wanted for size, wanted in zip(found, shape, strict=True)
     )
     text = ", ".join("*" if size is None else str(size) for size in shape)
-    expect(fits, name, f"{argument}.shape", found, f"({text})")
+    expect_shape(fits, name, argument, value, f"({text})")
     return value  # type: ignore[no-any-return]
 
 

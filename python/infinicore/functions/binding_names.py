@@ -6,17 +6,6 @@ from __future__ import annotations
 from infinicore._emit import emit
 from infinicore._tensor import Tensor
 
-__all__ = [
-    "fp8_indexer_logits_",
-    "fp8_indexer_quant_",
-    "fp8_mla_rmsnorm_cache_",
-    "fp8_mla_rmsnorm_dual_cache_",
-    "fp8_sparse_mla_",
-    "fused_fp8_indexer_",
-    "moe_topk_softmax_",
-    "select_last_token_hidden_",
-]
-
 
 def moe_topk_softmax_(
     topk_weights: Tensor,

@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-__all__ = ["inference_mode", "is_grad_enabled", "no_grad"]
-
 Called = TypeVar("Called", bound=Callable[..., Any])
 
 

@@ -9,17 +9,6 @@ from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 
-__all__ = [
-    "can_cast",
-    "finfo",
-    "iinfo",
-    "is_complex",
-    "is_floating_point",
-    "is_nonzero",
-    "is_tensor",
-    "numel",
-]
-
 # Bits of the mantissa and of the exponent.
 _FLOATS = {"F8": (3, 4), "F16": (10, 5), "BF16": (7, 8), "F32": (23, 8), "F64": (52, 11)}
 

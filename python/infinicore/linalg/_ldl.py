@@ -4,6 +4,7 @@ method, as LAPACK's sytrf and hetrf have it. All matrices of a batch take their 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import infinicore
@@ -180,8 +181,86 @@ def ldl_solve(
     packed = _wide(LD).expand(*shape, n, n).reshape((count, n, n))
     swaps = pivots.to(infinicore.int64).expand(*shape, n).reshape((count, n))
     x = _wide(B).expand(*shape, n, columns).reshape((count, n, columns))
-    made = _solved(packed, swaps, x, hermitian)
+    on_host = LD.device.type == "cpu" and count and n and not infinicore._core.is_recording()
+    made = (_solved_on_host if on_host else _solved)(packed, swaps, x, hermitian)
     return into(out, made.to(B.dtype).reshape((*shape, n, columns)))  # type: ignore[no-any-return]
+
+
+def _solved_on_host(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:
+    """`_solved` with all exchanges at once: the columns of L then stand in the same order, and A =
+    P @ L @ D @ L.mT @ P.mT with triangular L."""
+    n = LD.shape[-1]
+    turned = conjugate if hermitian else (lambda each: each)
+    places, orders, begins = array("q"), array("q"), array("b")
+    for swaps in pivots.tolist():
+        own_places, own_order, own_begins = _exchanges(swaps)
+        places.extend(own_places)
+        orders.extend(own_order)
+        begins.extend(own_begins)
+    count = LD.shape[0]
+    order, place = (
+        infinicore.frombuffer(each, dtype=infinicore.int64) for each in (orders, places)
+    )
+    pair = infinicore.frombuffer(begins, dtype=infinicore.int8).reshape((count, n)) != 0
+    place = place.reshape((count, n, n)).transpose(1, 2).contiguous()
+    below = infinicore.tril(LD, -1)
+    corner = infinicore.zeros_like(LD[:, :, 0])  # of D below its diagonal
+    diagonal = infinicore.diagonal(LD, 0, 1, 2).contiguous()
+    if n > 1:
+        beside = infinicore.diagonal(LD, -1, 1, 2)
+        corner[:, :-1] = infinicore.where(pair[:, :-1], beside, infinicore.zeros_like(beside))
+        infinicore.diagonal(below, -1, 1, 2).copy_(beside - corner[:, :-1])
+    lower = infinicore.gather(below, 1, place)
+    across = order.reshape((count, n, 1)).expand(*x.shape).contiguous()
+    solve = infinicore.linalg.solve_triangular
+    y = solve(lower, infinicore.gather(x, 1, across), upper=False, unitriangular=True)
+    y = _blocks_solved(diagonal, corner, pair, y, turned)
+    y = solve(turned(lower.transpose(1, 2)), y, upper=True, unitriangular=True)
+    return infinicore.scatter(y, 1, across, y)
+
+
+def _exchanges(swaps: list[int]) -> tuple[array[int], array[int], array[int]]:
+    """For each column of L the rows in their last order, the order of all rows, and which columns
+    begin a block of two."""
+    n = len(swaps)
+    begins = array("b", bytes(n))
+    for k in range(n):
+        begins[k] = swaps[k] < 0 and not (k and begins[k - 1])
+    order = array("q", range(n))
+    where = array("q", range(n))  # the place of each row in `order`
+    columns = [order] * n
+    for k in range(n - 1, -1, -1):
+        columns[k] = order[:]
+        # Of a block the second row is exchanged, before both of its columns are made.
+        place = k
+        other = abs(swaps[k]) - 1
+        if begins[k]:
+            columns[k] = columns[k + 1]
+            continue
+        if other != place:
+            one, two = where[place], where[other]
+            order[one], order[two] = other, place
+            where[place], where[other] = two, one
+    merged = array("q")
+    for column in columns:
+        merged.extend(column)
+    return merged, order, begins
+
+
+def _blocks_solved(
+    diagonal: Tensor, corner: Tensor, pair: Tensor, y: Tensor, turned: Any
+) -> Tensor:
+    """y by the blocks of one or two rows that D has."""
+    single = y / diagonal.unsqueeze(-1)
+    n = y.shape[1]
+    if n == 1 or not bool(pair.any()):
+        return single
+    a, d, b = (each.unsqueeze(-1) for each in (diagonal[:, :-1], diagonal[:, 1:], corner[:, :-1]))
+    c, one, two, begins = turned(b), y[:, :-1], y[:, 1:], pair[:, :-1].unsqueeze(-1)
+    scale = infinicore.where(begins, a * d - b * c, infinicore.ones_like(a))
+    single[:, :-1] = infinicore.where(begins, (one * d - two * c) / scale, single[:, :-1])
+    single[:, 1:] = infinicore.where(begins, (two * a - one * b) / scale, single[:, 1:])
+    return single
 
 
 def _solved(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import infinicore
-from infinicore import return_types
+from infinicore import _core, return_types
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint, into, matrices
@@ -47,6 +48,8 @@ def lu_factor_ex(
 
 def permutation(pivots: Tensor, rows: int) -> Tensor:
     """Where each row comes from: row i of the result is row permutation[i]."""
+    if pivots.device.type == "cpu" and pivots.numel() and not _core.is_recording():
+        return _order_of(pivots, rows)
     order = infinicore.arange(rows, device=pivots.device).expand(*pivots.shape[:-1], rows).clone()
     for k in range(pivots.shape[-1]):
         other = (pivots[..., k : k + 1] - 1).to(infinicore.int64)
@@ -54,6 +57,19 @@ def permutation(pivots: Tensor, rows: int) -> Tensor:
         order = infinicore.scatter(order, order.ndim - 1, other, one)
         order[..., k : k + 1] = two
     return order
+
+
+def _order_of(pivots: Tensor, rows: int) -> Tensor:
+    """The same on the host."""
+    orders = array("q")
+    for swaps in pivots.reshape((-1, pivots.shape[-1])).tolist():
+        order = list(range(rows))
+        for k, other in enumerate(swaps):
+            if other != k + 1:
+                order[k], order[other - 1] = order[other - 1], order[k]
+        orders.extend(order)
+    made = infinicore.frombuffer(orders, dtype=infinicore.int64)
+    return made.reshape((*pivots.shape[:-1], rows))
 
 
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:

@@ -8,14 +8,14 @@ import infinicore
 from infinicore._complex_parts import real_type as _real_type
 from infinicore._dtype import category, get_default_dtype
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_rank
 
 
 def matrices(function: str, A: Any, square: bool = False, name: str = "A") -> Tensor:
     """A tensor of matrices, integers as floats."""
     if not isinstance(A, Tensor):
         raise TypeError(f"{function}: {name} is {type(A).__name__}: expected a tensor")
-    if A.ndim < 2:
-        raise RuntimeError(f"{function}: {name} has {A.ndim} dimensions: expected 2 or more")
+    need_rank(function, name, A, 2, or_more=True)
     if square and A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"{function}: {name} has shape {tuple(A.shape)}: expected square matrices"

@@ -7,6 +7,7 @@ from typing import Any
 
 import infinicore
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 from infinicore.linalg._matrices import floats, into, matrices, real_type
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
@@ -38,6 +39,8 @@ def vector_norm(
     """
     x = floats(x) if dtype is None else x.to(dtype)
     kind, dims = real_type(x), _dims("vector_norm", x, dim)
+    if dims and not x.dtype.is_complex:  # in one go
+        return into(out, infinicore.norm(x, float(ord), dims, keepdim))  # type: ignore[no-any-return]
     if not dims:
         made = (x != 0).to(kind) if ord == 0 else abs(x)
     elif ord == 0:
@@ -76,8 +79,7 @@ def matrix_norm(
     """
     A = matrices("matrix_norm", A if dtype is None else A.to(dtype))
     rows, columns = _dims("matrix_norm", A, dim)
-    if rows == columns:
-        raise RuntimeError(f"matrix_norm: dim is {dim}: expected two different dimensions")
+    expect(rows != columns, "matrix_norm", "dim", dim, "two different dimensions", RuntimeError)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, out=out)
     if ord in ("nuc", 2, -2):

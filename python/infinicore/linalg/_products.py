@@ -7,6 +7,7 @@ from typing import Any
 
 import infinicore
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_rank
 from infinicore.linalg._matrices import conjugate, into
 
 __all__ = [
@@ -111,8 +112,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     if column:
         given[-1] = given[-1].unsqueeze(-1)
     for each in given:
-        if each.ndim != 2:
-            raise RuntimeError(f"multi_dot: a tensor has {each.ndim} dimensions: expected 2")
+        need_rank("multi_dot", "a tensor", each, 2)
     made = _chain(given, _cuts([each.shape[0] for each in given] + [given[-1].shape[1]]))
     made = made.squeeze(-1) if column else made
     return into(out, made.squeeze(0) if row else made)  # type: ignore[no-any-return]
@@ -153,8 +153,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     >>> infinicore.linalg.tensorinv(infinicore.eye(4).reshape(4, 2, 2), 1).shape
     infinicore.Size([2, 2, 4])
     """
-    if ind <= 0:
-        raise RuntimeError(f"tensorinv: ind is {ind}: expected 1 or more")
+    expect(ind > 0, "tensorinv", "ind", ind, "1 or more", RuntimeError)
     rows, columns = A.shape[:ind], A.shape[ind:]
     if math.prod(rows) != math.prod(columns):
         raise RuntimeError("tensorinv: expected as many elements before ind as behind it")

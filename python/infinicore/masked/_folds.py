@@ -9,7 +9,7 @@ import infinicore
 from infinicore._dtype import category, int64
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dims_of, need_tensor
+from infinicore.functions._checks import dims_of, expect, need_tensor
 from infinicore.functions._index_checks import is_known
 from infinicore.masked._masks import filled, mask_for, named
 
@@ -114,8 +114,7 @@ def mean(
     tensor(1.5000)
     """
     kind = input.dtype if dtype is None else dtype
-    if category(kind) < 2:
-        raise ValueError(f"mean: the type is {kind!r}: expected floats, or a float dtype=")
+    expect(category(kind) >= 2, "mean", "the type", repr(kind), "floats, or a float dtype=")
     total = sum(input, dim, keepdim=keepdim, dtype=kind, mask=mask)
     return total / _count("mean", input, dim, keepdim, mask)  # type: ignore[no-any-return]
 

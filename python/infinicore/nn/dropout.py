@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 
@@ -16,8 +17,7 @@ class _Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"{type(self).__name__}: p is {p}: expected a number from 0 to 1")
+        expect(0 <= p <= 1, type(self).__name__, "p", p, "a number from 0 to 1")
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:

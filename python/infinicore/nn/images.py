@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import infinicore
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_rank
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 
@@ -108,8 +109,7 @@ class CrossMapLRN2d(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.ndim != 4:
-            raise ValueError(f"CrossMapLRN2d: input has {input.ndim} dimensions: expected 4")
+        need_rank("CrossMapLRN2d", "input", input, 4, error=ValueError)
         side, channels = (self.size - 1) // 2, input.shape[1]
         squares = input * input
         running = squares.cumsum(1)

@@ -11,25 +11,9 @@ import math
 from typing import Any
 
 import infinicore
+from infinicore._modules import own_names
 from infinicore._tensor import Tensor
-
-__all__ = [
-    "calculate_gain",
-    "constant_",
-    "dirac_",
-    "eye_",
-    "kaiming_normal_",
-    "kaiming_uniform_",
-    "normal_",
-    "ones_",
-    "orthogonal_",
-    "sparse_",
-    "trunc_normal_",
-    "uniform_",
-    "xavier_normal_",
-    "xavier_uniform_",
-    "zeros_",
-]
+from infinicore.functions._checks import expect, need_rank
 
 _LINEAR = ["linear", "sigmoid"]
 _LINEAR += [f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)]
@@ -89,8 +73,7 @@ def trunc_normal_(
     >>> bool((infinicore.nn.init.trunc_normal_(infinicore.empty(9)).abs() <= 2).all())
     True
     """
-    if not a < b:
-        raise ValueError(f"trunc_normal_: b is {b}: expected more than a, {a}")
+    expect(a < b, "trunc_normal_", "b", b, f"more than a, {a}")
     low, high = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
     wide = infinicore.empty(tensor.shape, dtype=infinicore.float64, device=tensor.device)
     wide.uniform_(low, high, generator=generator)
@@ -166,8 +149,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     >>> bool(((w @ w.T - infinicore.eye(2)).abs() < 1e-5).all())
     True
     """
-    if tensor.ndim < 2:
-        raise ValueError(f"orthogonal_: tensor has {tensor.ndim} dimensions: expected 2 or more")
+    need_rank("orthogonal_", "tensor", tensor, 2, or_more=True, error=ValueError)
     if not tensor.numel():
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
@@ -251,15 +233,13 @@ def kaiming_normal_(
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
     """How many inputs an output has, and how many outputs an input has."""
-    if tensor.ndim < 2:
-        raise ValueError(f"{name}: tensor has {tensor.ndim} dimensions: expected 2 or more")
+    need_rank(name, "tensor", tensor, 2, or_more=True, error=ValueError)
     window = math.prod(tensor.shape[2:])
     return tensor.shape[1] * window, tensor.shape[0] * window
 
 
 def _deviation(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"{name}: mode is {mode!r}: expected 'fan_in' or 'fan_out'")
+    expect(mode in ("fan_in", "fan_out"), name, "mode", repr(mode), "'fan_in' or 'fan_out'")
     fan = _fans(name, tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
@@ -268,3 +248,6 @@ def _expect_rank(name: str, tensor: Tensor, ranks: tuple[int, ...]) -> None:
     if tensor.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise ValueError(f"{name}: tensor has {tensor.ndim} dimensions: expected {wanted}")
+
+
+__all__ = own_names(globals())

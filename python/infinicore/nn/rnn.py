@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import infinicore
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.recurrence.cells import gru_state, lstm_state
+from infinicore.functions._checks import expect
+from infinicore.functions.recurrence.cells import _gru_state, _lstm_state
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.layers import new_parameter
 from infinicore.nn.module import Module
@@ -28,14 +29,14 @@ def _relu_step(gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) ->
 
 @function
 def _gru_step(gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return gru_state(gates, F.linear(h, weight, bias), h)
+    return _gru_state(gates, F.linear(h, weight, bias), h)
 
 
 @function
 def _lstm_step(
     gates: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None, project: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    made, cell = lstm_state(gates + F.linear(h, weight, bias), c)
+    made, cell = _lstm_state(gates + F.linear(h, weight, bias), c)
     return (made if project is None else F.linear(made, project)), cell
 
 
@@ -70,8 +71,7 @@ class RNNBase(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        if mode not in _GATES:
-            raise ValueError(f"{name}: mode is {mode!r}: expected one of {', '.join(_GATES)}")
+        expect(mode in _GATES, name, "mode", repr(mode), f"one of {', '.join(_GATES)}")
         if hidden_size <= 0 or num_layers <= 0:
             raise ValueError(f"{name}: expected hidden_size and num_layers of 1 or more")
         if not 0 <= proj_size < hidden_size or (proj_size and mode != "LSTM"):

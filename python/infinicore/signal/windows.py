@@ -11,23 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import infinicore
+from infinicore._modules import own_names
 from infinicore._public import as_public
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 from infinicore.special import i0
-
-__all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
 
 
 def _places(name: str, count: int, sym: bool, dtype: Any, device: Any) -> tuple[Tensor, int]:
@@ -153,8 +141,7 @@ def exponential(
     >>> infinicore.signal.windows.exponential(1)
     tensor([1.])
     """
-    if tau <= 0:
-        raise ValueError(f"exponential: tau is {tau}: expected more than 0")
+    expect(tau > 0, "exponential", "tau", tau, "more than 0")
     if sym and center is not None:
         raise ValueError("exponential: center is given: expected sym=False with it")
     places, last = _places("exponential", M, sym, dtype, device)
@@ -198,4 +185,5 @@ def kaiser(
     return i0(inside) / whole
 
 
+__all__ = own_names(globals())
 globals().update({name: as_public(globals()[name]) for name in __all__})

@@ -1,4 +1,4 @@
-"""Bessel functions of the first kind, and modified ones."""
+"""Bessel functions, and Airy's function."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._operands import floats
-from infinicore.functions.elementwise.bessel import i0
+from infinicore.functions.elementwise.elementwise import i0
 from infinicore.special._normal import computed, where
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
     "i0",
     "i0e",
     "i1",
@@ -73,3 +76,24 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
     made = emit("div", emit("sin", x), where(zero, 1.0, x, x))
     made = where(emit("isinf", x), 0.0, made, x)
     return cast_to(where(zero, 1.0, made, x), floats(input).dtype)
+
+
+# ---- Of the second kind, and Airy's function ----------------------------------------------------
+
+
+_Y = "The Bessel function of the second kind, order"
+_CALL = "infinicore.tensor([1., 0.]))"
+
+bessel_y0 = declared(
+    "bessel_y0", "bessel_y0", f"{_Y} 0; NaN below 0.", _CALL, "tensor([0.0883, -inf])"
+)
+bessel_y1 = declared(
+    "bessel_y1", "bessel_y1", f"{_Y} 1; NaN below 0.", _CALL, "tensor([-0.7812, -inf])"
+)
+airy_ai = declared(
+    "airy_ai",
+    "airy_ai",
+    "Airy's function Ai: the solution of y'' = x y that vanishes for large x.",
+    "infinicore.tensor([0., 1.]))",
+    "tensor([0.3550, 0.1353])",
+)

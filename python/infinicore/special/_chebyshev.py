@@ -9,7 +9,7 @@ from infinicore._dtype import float64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions.elementwise.gamma import device_of, float_type
+from infinicore.functions.elementwise.gamma import _device_of, _float_type
 
 __all__ = [f"{prefix}chebyshev_polynomial_{k}" for prefix in ("", "shifted_") for k in "tuvw"]
 
@@ -60,7 +60,7 @@ def _by_angle(y: Tensor, n: Tensor, kind: str) -> Tensor:
 
 
 def _polynomial(input: Any, n: Any, kind: str, is_shifted: bool) -> Tensor:
-    type_, where = float_type(input, n), device_of(input, n)
+    type_, where = _float_type(input, n), _device_of(input, n)
     x, degree = (cast_to(tensor_for(each, type_, where), float64) for each in (input, n))
     degree = emit("trunc", degree)
     if is_shifted:

@@ -8,7 +8,7 @@ from infinicore._dtype import float64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions.elementwise.gamma import device_of, float_type, polygamma, zeta_sum
+from infinicore.functions.elementwise.gamma import _device_of, _float_type, _zeta_sum, polygamma
 from infinicore.functions.elementwise.gamma import igamma as gammainc
 from infinicore.functions.elementwise.gamma import igammac as gammaincc
 from infinicore.functions.elementwise.gamma import mvlgamma as multigammaln
@@ -23,9 +23,9 @@ def zeta(input: Operand, other: Operand) -> Tensor:
     >>> infinicore.special.zeta(infinicore.tensor([2.]), 1)
     tensor([1.6449])
     """
-    kind, where = float_type(input, other), device_of(input, other)
+    kind, where = _float_type(input, other), _device_of(input, other)
     s, q = (cast_to(tensor_for(each, kind, where), float64) for each in (input, other))
-    made = zeta_sum(s, q)
+    made = _zeta_sum(s, q)
     below = emit("less_equal", q, 0.0)
     broken = emit("not_equal", s, emit("floor", s))
     made = emit("where", emit("logical_and", below, broken), math.nan, made)

@@ -12,7 +12,8 @@ from infinicore._dtype import float32, float64
 from infinicore._emit import cast_to, tensor_for
 from infinicore._function import write
 from infinicore._tensor import Tensor
-from infinicore.functions.elementwise.gamma import device_of, float_type
+from infinicore.functions._checks import expect
+from infinicore.functions.elementwise.gamma import _device_of, _float_type
 
 __all__ = [
     "hermite_polynomial_h",
@@ -34,8 +35,7 @@ def _evaluated(name: str, first: Tensor, step: Step, x: Tensor, n: Any) -> Tenso
         _core.refuse_while_recording(name)
         n = infinicore.trunc(n)
         most = int(n.max().item()) if n.numel() else 0
-    if most > _MOST:
-        raise ValueError(f"{name}: n is {most}: expected {_MOST} at most, one step for each degree")
+    expect(most <= _MOST, name, "n", most, f"{_MOST} at most, one step for each degree")
     last, before = first, infinicore.ones_like(first)
     if not isinstance(n, Tensor):
         for k in range(1, most):
@@ -58,7 +58,7 @@ def _polynomial(
             raise TypeError(f"{name}: {argument} is {kind}: expected a tensor or a number")
     if not isinstance(input, Tensor) and not isinstance(n, Tensor):
         raise TypeError(f"{name}: input and n are numbers: expected a tensor")
-    kind, where = float_type(input, n), device_of(input, n)
+    kind, where = _float_type(input, n), _device_of(input, n)
     x = cast_to(tensor_for(input, kind, where), float64)
     degree = cast_to(tensor_for(n, kind, where), float64) if isinstance(n, Tensor) else n
     if not name.startswith("hermite"):

@@ -160,7 +160,6 @@ class Operator:
     family: str  # the folder of its declaration
     module: str  # the file there
     public: tuple[Public, ...] = ()  # functions of the package that run it
-    line: int = 0
     in_place: dict[str, str] = field(default_factory=dict)  # output -> input it may lie over
     rounds: bool = False  # a result is rounded to its dtype on purpose
     copies: bool = False  # its kernel does what the program of one copy does
@@ -265,7 +264,6 @@ def operator(
             family=definition.__module__.split(".")[-2],
             module=definition.__module__.split(".")[-1],
             public=parse_public(public),
-            line=definition.__code__.co_firstlineno,
             in_place=in_place or {},
             rounds=rounds,
             copies=copies,

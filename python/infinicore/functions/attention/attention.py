@@ -9,11 +9,9 @@ from infinicore._dtype import int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, float32_at_least, with_rows
-from infinicore.functions.attention.paged import mha_varlen_of_pages
-
-__all__ = ["attention", "mha", "mha_varlen"]
+from infinicore.functions.attention.paged import _mha_varlen as mha_varlen_of_pages
 
 
 @function
@@ -40,7 +38,7 @@ def attention(
     return made
 
 
-def composed(
+def _composed(
     q: Tensor, k: Tensor, v: Tensor, scale: float, hidden: Tensor | None, bias: Tensor | None
 ) -> Tensor:
     """softmax(scale * q k^T + bias) v of q [B, H, L, D], k [B, Hkv, T, D], v [B, Hkv, T, E], where
@@ -100,17 +98,14 @@ def mha(
         steps = -float32_at_least(emit("abs", distance))
         bias = alibi_slopes.view(-1, 1, 1) * steps
     hidden = distance > 0 if is_causal else None
-    mixed = composed(queries, keys, values, scale, hidden, bias)
+    mixed = _composed(queries, keys, values, scale, hidden, bias)
     return mixed.permute(0, 2, 1, 3).contiguous()
 
 
 def _check_heads(name: str, heads: int, key_heads: int) -> None:
+    fits = key_heads > 0 and heads % key_heads == 0
     expect(
-        key_heads > 0 and heads % key_heads == 0,
-        name,
-        "the number of query heads",
-        heads,
-        f"a multiple of the {key_heads} key heads",
+        fits, name, "the number of query heads", heads, f"a multiple of the {key_heads} key heads"
     )
 
 
@@ -190,7 +185,5 @@ def _bounds(name: str, argument: str, given: Tensor | None, tokens: Tensor) -> T
     if given is None:
         return counting(2, tokens, tokens.shape[0], kind=int32)
     made = integers(name, argument, given, int32)
-    expect(
-        made.ndim == 1 and made.shape[0] > 0, name, f"{argument}.shape", tuple(made.shape), "(*)"
-    )
+    expect_shape(made.ndim == 1 and made.shape[0] > 0, name, argument, made, "(*)")
     return made

@@ -11,7 +11,7 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import (
     counting,
     filled,
@@ -21,26 +21,8 @@ from infinicore.functions._operands import (
     store_rows,
 )
 
-__all__ = [
-    "compute_block_sparse_mqa_logits_",
-    "indexer_k_cache_",
-    "map_decode_request_block_indices_",
-    "map_prefill_request_block_indices_",
-    "select_decode_topk_block_indices_",
-    "select_prefill_topk_block_indices_",
-    "topk_indices_context_lens_",
-]
 
-
-@function
-def _indexer_k_cache(k: Tensor, kv_cache: Tensor, slot_mapping: Tensor) -> Tensor:
-    name = "indexer_k_cache_"
-    slots = integers(name, "slot_mapping", slot_mapping).flatten()
-    store_keys(name, k[: slots.shape[0]], kv_cache, slots)
-    return kv_cache
-
-
-def store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
+def _store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
     """Keys into slots of pages [pages, block_size, D] (or with a dimension of one head)."""
     need_tensor(name, "k", k)
     need_tensor(name, "kv_cache", kv_cache)
@@ -55,6 +37,7 @@ def store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
     store_rows(name, cache, slots, rows)
 
 
+@function
 def indexer_k_cache_(k: Tensor, kv_cache: Tensor, slot_mapping: Tensor) -> None:
     """Writes the index's keys [tokens, D] into slots of kv_cache [pages, block_size, D]: row
     slot_mapping[t], if there is one.
@@ -64,7 +47,9 @@ def indexer_k_cache_(k: Tensor, kv_cache: Tensor, slot_mapping: Tensor) -> None:
     >>> cache.flatten()
     tensor([0., 1.])
     """
-    _indexer_k_cache(k, kv_cache, slot_mapping)
+    name = "indexer_k_cache_"
+    slots = integers(name, "slot_mapping", slot_mapping).flatten()
+    _store_keys(name, k[: slots.shape[0]], kv_cache, slots)
 
 
 @function
@@ -177,24 +162,6 @@ def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, en
 
 
 @function
-def _select_decode(topk_indices: Tensor, logits: Tensor, seq_lens: Tensor) -> Tensor:
-    name = "select_decode_topk_block_indices_"
-    need_tensor(name, "logits", logits, 2)
-    lengths = integers(name, "seq_lens", seq_lens).flatten()
-    rows, requests = logits.shape[0], lengths.shape[0]
-    expect(
-        requests > 0 and rows % requests == 0,
-        name,
-        "seq_lens.shape",
-        tuple(seq_lens.shape),
-        f"a divisor of {rows}, the number of rows",
-    )
-    each = rows // requests
-    ends = (lengths.view(requests, 1) - (each - 1) + counting(each, logits)).view(rows)
-    _select(name, topk_indices, logits, None, ends)
-    return topk_indices
-
-
 def select_decode_topk_block_indices_(
     topk_indices: Tensor, logits: Tensor, seq_lens: Tensor
 ) -> None:
@@ -208,21 +175,18 @@ def select_decode_topk_block_indices_(
     >>> chosen
     tensor([[1, 0]], dtype=infinicore.int32)
     """
-    _select_decode(topk_indices, logits, seq_lens)
+    name = "select_decode_topk_block_indices_"
+    need_tensor(name, "logits", logits, 2)
+    lengths = integers(name, "seq_lens", seq_lens).flatten()
+    rows, requests = logits.shape[0], lengths.shape[0]
+    fits = requests > 0 and rows % requests == 0
+    expect_shape(fits, name, "seq_lens", seq_lens, f"a divisor of {rows}, the number of rows")
+    each = rows // requests
+    ends = (lengths.view(requests, 1) - (each - 1) + counting(each, logits)).view(rows)
+    _select(name, topk_indices, logits, None, ends)
 
 
 @function
-def _select_prefill(topk_indices: Tensor, logits: Tensor, begins: Tensor, ends: Tensor) -> Tensor:
-    name = "select_prefill_topk_block_indices_"
-    need_tensor(name, "logits", logits, 2)
-    first = integers(name, "cu_seqlen_ks", begins).flatten()
-    last = integers(name, "cu_seqlen_ke", ends).flatten()
-    for argument, value in (("cu_seqlen_ks", first), ("cu_seqlen_ke", last)):
-        need_shape(name, argument, value, logits.shape[0])
-    _select(name, topk_indices, logits, first, last)
-    return topk_indices
-
-
 def select_prefill_topk_block_indices_(
     topk_indices: Tensor, logits: Tensor, cu_seqlen_ks: Tensor, cu_seqlen_ke: Tensor
 ) -> None:
@@ -237,7 +201,13 @@ def select_prefill_topk_block_indices_(
     >>> chosen
     tensor([[1]], dtype=infinicore.int32)
     """
-    _select_prefill(topk_indices, logits, cu_seqlen_ks, cu_seqlen_ke)
+    name = "select_prefill_topk_block_indices_"
+    need_tensor(name, "logits", logits, 2)
+    first = integers(name, "cu_seqlen_ks", cu_seqlen_ks).flatten()
+    last = integers(name, "cu_seqlen_ke", cu_seqlen_ke).flatten()
+    for argument, value in (("cu_seqlen_ks", first), ("cu_seqlen_ke", last)):
+        need_shape(name, argument, value, logits.shape[0])
+    _select(name, topk_indices, logits, first, last)
 
 
 @function
@@ -257,13 +227,7 @@ def _request_block_indices(
     tables = integers(name, "block_table", block_table)
     need_tensor(name, "block_table", block_table, 2)
     places = integers(name, "token_indices", token_indices).reshape(rows, -1)
-    expect(
-        output.numel() == places.numel(),
-        name,
-        "output.shape",
-        tuple(output.shape),
-        "that of token_indices",
-    )
+    expect_shape(output.numel() == places.numel(), name, "output", output, "that of token_indices")
     own = emit("index_select", tables, requests, dim=0)
     block = places // block_size
     page = emit("gather", own, block, dim=1)
@@ -337,14 +301,6 @@ def map_prefill_request_block_indices_(
 
 
 @function
-def _context_lens(topk_lens: Tensor, indices: Tensor) -> Tensor:
-    name = "topk_indices_context_lens_"
-    rows = topk_lens.numel()
-    places = integers(name, "indices", indices).reshape(rows, -1)
-    store(topk_lens, emit("sum", cast_to(places >= 0, int64), dim=[1]).view(*topk_lens.shape))
-    return topk_lens
-
-
 def topk_indices_context_lens_(topk_lens: Tensor, indices: Tensor) -> None:
     """How many of each row's indices [rows, ..., K] are not -1, into topk_lens [rows].
 
@@ -355,4 +311,7 @@ def topk_indices_context_lens_(topk_lens: Tensor, indices: Tensor) -> None:
     """
     need_tensor("topk_indices_context_lens_", "topk_lens", topk_lens)
     need_tensor("topk_indices_context_lens_", "indices", indices)
-    _context_lens(topk_lens, indices)
+    name = "topk_indices_context_lens_"
+    rows = topk_lens.numel()
+    places = integers(name, "indices", indices).reshape(rows, -1)
+    store(topk_lens, emit("sum", cast_to(places >= 0, int64), dim=[1]).view(*topk_lens.shape))

@@ -2,80 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from infinicore._dtype import float32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import float32_at_least, store
-from infinicore.functions.attention.indexer import store_keys
-from infinicore.functions.rope.rope import angles_of, rotate_first
-
-__all__ = ["fused_deepseek_v2_indexer_postprocess_"]
+from infinicore.functions.attention.indexer import _store_keys
+from infinicore.functions.rope.rope import _angles_of, _rotate_first
 
 
 @function
-def _indexer_postprocess(
-    q_out: Tensor,
-    k_out: Tensor,
-    weights_out: Tensor,
-    kv_cache: Tensor | None,
-    slot_mapping: Tensor | None,
-    q: Tensor,
-    kw: Tensor,
-    norm_weight: Tensor,
-    norm_bias: Tensor,
-    positions: Tensor,
-    cos_sin_cache: Tensor,
-    num_cache_tokens: int,
-    is_neox: bool,
-    eps: float,
-    weights_scale: float,
-) -> Any:
-    name = "fused_deepseek_v2_indexer_postprocess_"
-    need_tensor(name, "kw", kw, 2)
-    need_tensor(name, "norm_weight", norm_weight, 1)
-    tokens, size = kw.shape[0], norm_weight.shape[0]
-    heads = kw.shape[1] - size
-    expect(heads >= 0, name, "kw.shape", tuple(kw.shape), f"a key of {size} and weights in a row")
-    need_shape(name, "norm_bias", norm_bias, size)
-    expect(
-        q.numel() == tokens * heads * size,
-        name,
-        "q.shape",
-        tuple(q.shape),
-        f"({tokens}, {heads}, {size})",
-    )
-    queries = float32_at_least(q).reshape(tokens, heads, size)
-    angles = angles_of(name, cos_sin_cache, positions, queries)
-    expect(
-        angles.shape == (tokens, angles.shape[1]) and angles.shape[1] <= size,
-        name,
-        "cos_sin_cache.shape",
-        tuple(cos_sin_cache.shape),
-        f"at most {size} columns, and {tokens} positions",
-    )
-    turned = emit("rearrange", queries)
-    rotate_first(turned, angles, is_neox)
-    store(q_out, turned.view(*q_out.shape))
-    key = float32_at_least(kw[:, :size])
-    centred = key - emit("mean", key, dim=[1], keepdim=True)
-    spread = emit("mean", centred * centred, dim=[1], keepdim=True)
-    key = centred * emit("rsqrt", spread + eps)
-    key = key * cast_to(norm_weight, float32) + cast_to(norm_bias, float32)
-    whole = emit("rearrange", key.view(tokens, 1, size))
-    rotate_first(whole, angles, is_neox)
-    key = cast_to(whole.view(tokens, size), k_out.dtype)
-    store(k_out, key.view(*k_out.shape))
-    store(weights_out, (float32_at_least(kw[:, size:]) * weights_scale).view(*weights_out.shape))
-    if kv_cache is not None and slot_mapping is not None and num_cache_tokens:
-        slots = integers(name, "slot_mapping", slot_mapping).flatten()[:num_cache_tokens]
-        store_keys(name, key[: slots.shape[0]], kv_cache, slots)
-    return q_out
-
-
 def fused_deepseek_v2_indexer_postprocess_(
     q_out: Tensor,
     k_out: Tensor,
@@ -110,20 +47,36 @@ def fused_deepseek_v2_indexer_postprocess_(
     >>> k_out, weights
     (tensor([[ 1., -1.]]), tensor([[2.]]))
     """
-    _indexer_postprocess(
-        q_out,
-        k_out,
-        weights_out,
-        kv_cache,
-        slot_mapping,
-        q,
-        kw,
-        norm_weight,
-        norm_bias,
-        positions,
-        cos_sin_cache,
-        num_cache_tokens,
-        is_neox,
-        eps,
-        weights_scale,
+    name = "fused_deepseek_v2_indexer_postprocess_"
+    need_tensor(name, "kw", kw, 2)
+    need_tensor(name, "norm_weight", norm_weight, 1)
+    tokens, size = kw.shape[0], norm_weight.shape[0]
+    heads = kw.shape[1] - size
+    expect(heads >= 0, name, "kw.shape", tuple(kw.shape), f"a key of {size} and weights in a row")
+    need_shape(name, "norm_bias", norm_bias, size)
+    expect_shape(q.numel() == tokens * heads * size, name, "q", q, f"({tokens}, {heads}, {size})")
+    queries = float32_at_least(q).reshape(tokens, heads, size)
+    angles = _angles_of(name, cos_sin_cache, positions, queries)
+    expect(
+        angles.shape == (tokens, angles.shape[1]) and angles.shape[1] <= size,
+        name,
+        "cos_sin_cache.shape",
+        tuple(cos_sin_cache.shape),
+        f"at most {size} columns, and {tokens} positions",
     )
+    turned = emit("rearrange", queries)
+    _rotate_first(turned, angles, is_neox)
+    store(q_out, turned.view(*q_out.shape))
+    key = float32_at_least(kw[:, :size])
+    centred = key - emit("mean", key, dim=[1], keepdim=True)
+    spread = emit("mean", centred * centred, dim=[1], keepdim=True)
+    key = centred * emit("rsqrt", spread + eps)
+    key = key * cast_to(norm_weight, float32) + cast_to(norm_bias, float32)
+    whole = emit("rearrange", key.view(tokens, 1, size))
+    _rotate_first(whole, angles, is_neox)
+    key = cast_to(whole.view(tokens, size), k_out.dtype)
+    store(k_out, key.view(*k_out.shape))
+    store(weights_out, (float32_at_least(kw[:, size:]) * weights_scale).view(*weights_out.shape))
+    if kv_cache is not None and slot_mapping is not None and num_cache_tokens:
+        slots = integers(name, "slot_mapping", slot_mapping).flatten()[:num_cache_tokens]
+        _store_keys(name, key[: slots.shape[0]], kv_cache, slots)

@@ -8,9 +8,7 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_shape, need_tensor
 from infinicore.functions._operands import store, with_rows
-from infinicore.functions.cache.mla import joined
-
-__all__ = ["concat_mla_q", "paged_attention_mla_"]
+from infinicore.functions.cache.mla import _joined
 
 
 @function
@@ -22,9 +20,8 @@ def concat_mla_q(ql_nope: Tensor, q_pe: Tensor) -> Tensor:
     tensor([[[1., 1., 0.]]])
     """
     name = "concat_mla_q"
-    need_tensor(name, "ql_nope", ql_nope)
     need_shape(name, "q_pe", q_pe, *ql_nope.shape[:-1], None)
-    return joined(ql_nope, q_pe)
+    return _joined(ql_nope, q_pe)
 
 
 @function

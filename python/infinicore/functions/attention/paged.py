@@ -6,7 +6,7 @@ from infinicore._dtype import float32, int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, with_rows
 
 __all__ = ["mha_kvcache", "paged_attention", "paged_attention_prefill", "paged_attention_varlen"]
@@ -17,13 +17,8 @@ def _check(name: str, q: Tensor, k_cache: Tensor, v_cache: Tensor, tables: Tenso
     need_tensor(name, "q", q, 3)
     need_tensor(name, "k_cache", k_cache, 4)
     need_shape(name, "v_cache", v_cache, *k_cache.shape[:3], None)
-    expect(
-        q.shape[2] == k_cache.shape[3],
-        name,
-        "k_cache.shape",
-        tuple(k_cache.shape),
-        f"[pages, heads, rows, {q.shape[2]}]",
-    )
+    fits = q.shape[2] == k_cache.shape[3]
+    expect_shape(fits, name, "k_cache", k_cache, f"[pages, heads, rows, {q.shape[2]}]")
     expect(
         k_cache.shape[1] > 0 and q.shape[1] % k_cache.shape[1] == 0,
         name,
@@ -215,9 +210,6 @@ def _mha_varlen(
     lengths = bounds if bounds.shape[0] == block_table.shape[0] else bounds[1:] - bounds[:-1]
     keys, values = k.permute(0, 2, 1, 3), v.permute(0, 2, 1, 3)
     return _prefill(name, q, keys, values, block_table, lengths, bounds_q, alibi_slopes, scale)
-
-
-mha_varlen_of_pages = _mha_varlen
 
 
 @function

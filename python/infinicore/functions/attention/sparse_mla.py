@@ -7,62 +7,11 @@ from infinicore._dtype import float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, float32_at_least, store, with_rows
-
-__all__ = ["sparse_flash_mla_"]
 
 
 @function
-def _sparse_flash_mla(
-    output: Tensor,
-    query: Tensor,
-    kv_cache: Tensor,
-    indices: Tensor,
-    topk_lens: Tensor,
-    scale: float,
-    attn_sink: Tensor | None,
-) -> Tensor:
-    name = "sparse_flash_mla_"
-    need_tensor(name, "query", query, 3)
-    tokens, heads, size = query.shape
-    need_tensor(name, "output", output, 3)
-    latent = output.shape[2]
-    need_shape(name, "output", output, tokens, heads, latent)
-    expect(
-        kv_cache.shape[-1] == size, name, "kv_cache.shape", tuple(kv_cache.shape), f"rows of {size}"
-    )
-    cache = with_rows(kv_cache).reshape(-1, size)
-    chosen = integers(name, "indices", indices, int32).reshape(tokens, -1)
-    lengths = integers(name, "topk_lens", topk_lens, int32).flatten()
-    need_shape(name, "topk_lens", lengths, tokens)
-    if attn_sink is None:
-        # The rows of the cache are pages of one row, the indices the table of each token.
-        pages = cache.view(cache.shape[0], 1, 1, size)
-        values = pages[..., :latent]
-        made = emit(
-            "paged_attention", with_rows(query), pages, values, chosen, lengths, None, scale=scale
-        )
-        store(output, made)
-        return output
-    need_shape(name, "attn_sink", attn_sink, heads)
-    count = chosen.shape[1]
-    places = cast_to(chosen, int64)
-    rows = emit("index_select", cache, places.reshape(-1), dim=0).view(tokens, count, size)
-    keys = float32_at_least(rows)
-    hidden = (places < 0) | (places >= cache.shape[0])
-    hidden = hidden | (counting(count, query).view(1, count) >= lengths.view(tokens, 1))
-    scores = (float32_at_least(query) @ keys.transpose(1, 2)) * scale
-    scores = emit("where", hidden.unsqueeze(1), float("-inf"), scores)
-    # The sink is one more score whose value is zero.
-    sink = cast_to(attn_sink, float32).view(1, heads, 1).expand(tokens, heads, 1)
-    top = emit("maximum", emit("amax", scores, dim=[2]).unsqueeze(2), sink)
-    weights = emit("exp", scores - top)
-    total = emit("sum", weights, dim=[2]).unsqueeze(2) + emit("exp", sink - top)
-    store(output, (weights / total) @ keys[..., :latent])
-    return output
-
-
 def sparse_flash_mla_(
     output: Tensor,
     query: Tensor,
@@ -89,4 +38,38 @@ def sparse_flash_mla_(
         chosen = indices.reshape(query.shape[0], 1, -1)
         emit("fp8_sparse_mla", query, entries, chosen, topk_lens, scale=scale, out=output)
         return
-    _sparse_flash_mla(output, query, kv_cache, indices, topk_lens, scale, attn_sink)
+    name = "sparse_flash_mla_"
+    need_tensor(name, "query", query, 3)
+    tokens, heads, size = query.shape
+    need_tensor(name, "output", output, 3)
+    latent = output.shape[2]
+    need_shape(name, "output", output, tokens, heads, latent)
+    expect_shape(kv_cache.shape[-1] == size, name, "kv_cache", kv_cache, f"rows of {size}")
+    cache = with_rows(kv_cache).reshape(-1, size)
+    chosen = integers(name, "indices", indices, int32).reshape(tokens, -1)
+    lengths = integers(name, "topk_lens", topk_lens, int32).flatten()
+    need_shape(name, "topk_lens", lengths, tokens)
+    if attn_sink is None:
+        # The rows of the cache are pages of one row, the indices the table of each token.
+        pages = cache.view(cache.shape[0], 1, 1, size)
+        values = pages[..., :latent]
+        made = emit(
+            "paged_attention", with_rows(query), pages, values, chosen, lengths, None, scale=scale
+        )
+        store(output, made)
+        return
+    need_shape(name, "attn_sink", attn_sink, heads)
+    count = chosen.shape[1]
+    places = cast_to(chosen, int64)
+    rows = emit("index_select", cache, places.reshape(-1), dim=0).view(tokens, count, size)
+    keys = float32_at_least(rows)
+    hidden = (places < 0) | (places >= cache.shape[0])
+    hidden = hidden | (counting(count, query).view(1, count) >= lengths.view(tokens, 1))
+    scores = (float32_at_least(query) @ keys.transpose(1, 2)) * scale
+    scores = emit("where", hidden.unsqueeze(1), float("-inf"), scores)
+    # The sink is one more score whose value is zero.
+    sink = cast_to(attn_sink, float32).view(1, heads, 1).expand(tokens, heads, 1)
+    top = emit("maximum", emit("amax", scores, dim=[2]).unsqueeze(2), sink)
+    weights = emit("exp", scores - top)
+    total = emit("sum", weights, dim=[2]).unsqueeze(2) + emit("exp", sink - top)
+    store(output, (weights / total) @ keys[..., :latent])

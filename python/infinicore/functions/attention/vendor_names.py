@@ -9,13 +9,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions.attention.paged import paged_attention, paged_attention_prefill
 
-__all__ = [
-    "ascend_flash_attn_decode",
-    "ascend_flash_attn_prefill",
-    "moore_mate_flash_attn_decode",
-    "moore_mate_flash_attn_prefill",
-]
-
 
 def _borrowed(value: Any) -> Tensor:
     """The tensor itself, or one over the memory of a torch tensor."""

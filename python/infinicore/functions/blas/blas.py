@@ -9,8 +9,6 @@ from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 
-__all__ = ["axpy", "blas_copy", "rot", "rotg", "rotm", "rotmg", "scal", "swap"]
-
 
 @function
 def _axpy(alpha: Operand, x: Tensor, y: Tensor) -> Tensor:

@@ -9,8 +9,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import integers, need_tensor
 from infinicore.functions._operands import with_rows
 
-__all__ = ["kv_caching", "paged_caching"]
-
 
 @function
 def kv_caching(

@@ -12,12 +12,10 @@ from infinicore.functions._checks import expect, integers, need_shape, need_tens
 from infinicore.functions._operands import float32_at_least, store_rows, with_rows
 from infinicore.functions.copy.cat import cat
 
-__all__ = ["concat_and_cache_mla", "concat_and_cache_mla_int8"]
-
 _E4M3 = ALL["F8"]
 
 
-def joined(first: Tensor, second: Tensor) -> Tensor:
+def _joined(first: Tensor, second: Tensor) -> Tensor:
     """Two tensors side by side in the last dimension."""
     return cat([first, second], -1)
 
@@ -72,7 +70,7 @@ def concat_and_cache_mla(
         latent, rotary = float32_at_least(latent) / factor, float32_at_least(rotary) / factor
     else:
         expect(False, name, "kv_cache_dtype", repr(kv_cache_dtype), "'auto' or 'fp8'")
-    store_rows(name, kv_cache, slots, joined(latent, rotary))
+    store_rows(name, kv_cache, slots, _joined(latent, rotary))
     return kv_cache
 
 
@@ -96,9 +94,9 @@ def _concat_and_cache_mla_int8(
     for argument, value in (("kv_c_int8", kv_c), ("k_pe_int8", k_pe), ("kv_cache", kv_cache)):
         if value.dtype is not int8:
             raise TypeError(f"{name}: {argument} has type {value.dtype!r}: expected int8")
-    store_rows(name, kv_cache, slots, joined(latent, rotary))
+    store_rows(name, kv_cache, slots, _joined(latent, rotary))
     scales = [given.reshape(-1)[:tokens].unsqueeze(1) for given in (kv_scale, pe_scale)]
-    store_rows(name, kv_cache_scale, slots, joined(*scales))
+    store_rows(name, kv_cache_scale, slots, _joined(*scales))
     return kv_cache
 
 

@@ -9,25 +9,11 @@ from infinicore import _core
 from infinicore._emit import cast_to, check_out_type, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._checks import dim_of, expect, need_rank, need_tensor
 from infinicore.functions.copy.views import atleast_1d, atleast_2d, atleast_3d, meshgrid
 
-__all__ = [
-    "block_diag",
-    "cartesian_prod",
-    "cat",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "row_stack",
-    "stack",
-    "vstack",
-]
 
-
-def put(target: Tensor, source: Tensor) -> None:
+def _put(target: Tensor, source: Tensor) -> None:
     """Elements into a view of a result."""
     if target.dtype.is_complex:
         source = cast_to(source, target.dtype)
@@ -78,10 +64,10 @@ def _joined(name: str, tensors: list[Tensor], dim: int, out: Any) -> Tensor:
         made = _core.empty(sizes, out.dtype, out.device)
     start = 0
     for each in given:
-        put(made.narrow(at, start, each.shape[at]), each)
+        _put(made.narrow(at, start, each.shape[at]), each)
         start += each.shape[at]
     if out is not None and made is not out:
-        put(out, made)
+        _put(out, made)
     return out if out is not None else made
 
 
@@ -98,8 +84,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """
     given = _checked("stack", tensors)
     rank = given[0].ndim + 1
-    if not -rank <= dim < rank:
-        raise IndexError(f"stack: dim is {dim}: expected {-rank} to {rank - 1}")
+    expect(-rank <= dim < rank, "stack", "dim", dim, f"{-rank} to {rank - 1}", IndexError)
     for i, each in enumerate(given):
         if each.shape != given[0].shape:
             raise RuntimeError(
@@ -140,8 +125,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     """
     given = _checked("cartesian_prod", tensors)
     for i, each in enumerate(given):
-        if each.ndim != 1:
-            raise RuntimeError(f"cartesian_prod: tensor {i} has {each.ndim} dimensions: expected 1")
+        need_rank("cartesian_prod", f"tensor {i}", each, 1)
     if len(given) == 1:
         return given[0]
     grid = meshgrid(*given)
@@ -187,16 +171,16 @@ def block_diag(*tensors: Any) -> Tensor:
 @function
 def _block_diag(tensors: Any) -> Tensor:
     rows, columns = (sum(each.shape[d] for each in tensors) for d in (0, 1))
-    made = zeros_in((rows, columns), tensors[0], result_type(*tensors))
+    made = _zeros_in((rows, columns), tensors[0], result_type(*tensors))
     row = column = 0
     for each in tensors:
-        put(made.narrow(0, row, each.shape[0]).narrow(1, column, each.shape[1]), each)
+        _put(made.narrow(0, row, each.shape[0]).narrow(1, column, each.shape[1]), each)
         row, column = row + each.shape[0], column + each.shape[1]
     return made
 
 
-def zeros_in(shape: Sequence[int], like: Tensor, kind: Any = None) -> Tensor:
+def _zeros_in(shape: Sequence[int], like: Tensor, kind: Any = None) -> Tensor:
     """Zeros, in a body."""
     made = _core.empty(shape, kind or like.dtype, like.device)
-    put(made, tensor_for(0, made.dtype, made.device).expand(*shape))
+    _put(made, tensor_for(0, made.dtype, made.device).expand(*shape))
     return made

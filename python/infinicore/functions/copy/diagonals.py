@@ -9,21 +9,9 @@ from infinicore._dtype import int32
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of
-from infinicore.functions.copy.cat import put, zeros_in
+from infinicore.functions._checks import dim_of, need_rank
+from infinicore.functions.copy.cat import _put, _zeros_in
 from infinicore.functions.copy.views import diagonal
-
-__all__ = [
-    "as_strided_scatter",
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal_scatter",
-    "select_scatter",
-    "slice_scatter",
-    "tril",
-    "triu",
-]
 
 
 @function
@@ -34,8 +22,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    if not input.ndim:
-        raise RuntimeError("diag_embed: input has no dimensions: expected one or more")
+    need_rank("diag_embed", "input", input, 1, or_more=True)
     size, rank = input.shape[-1] + abs(offset), input.ndim + 1
     one, two = dim1 % rank, dim2 % rank
     if one == two or not all(-rank <= each < rank for each in (dim1, dim2)):
@@ -44,8 +31,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         )
     rest = iter(input.shape[:-1])
     sizes = [size if d in (one, two) else next(rest) for d in range(rank)]
-    made = zeros_in(sizes, input)
-    put(diagonal(made, offset, one, two), input)
+    made = _zeros_in(sizes, input)
+    _put(diagonal(made, offset, one, two), input)
     return made
 
 
@@ -84,7 +71,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
         raise RuntimeError(
             f"{name}: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"
         )
-    put(view, src)
+    _put(view, src)
     return made
 
 
@@ -144,20 +131,19 @@ def as_strided_scatter(
     """
     # The strides are those of the input, which the copy must have as well.
     made = _core.empty(input.shape, input.dtype, input.device, input.stride())
-    put(made, input)
+    _put(made, input)
     start = input.storage_offset() if storage_offset is None else storage_offset
     view = made.as_strided(size, stride, start - input.storage_offset())
     if tuple(view.shape) != tuple(src.shape):
         raise RuntimeError(
             f"as_strided_scatter: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"
         )
-    put(view, src)
+    _put(view, src)
     return made
 
 
 def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
-    if input.ndim < 2:
-        raise RuntimeError(f"{keeps}: input has {input.ndim} dimensions: expected 2 or more")
+    need_rank(keeps, "input", input, 2, or_more=True)
     rows, columns = input.shape[-2:]
     above = max(-rows, min(diagonal, columns))
     # Places in one range of numbers: that of a row lies `above` behind that of its column.

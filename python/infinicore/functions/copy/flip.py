@@ -8,9 +8,7 @@ from typing import Any
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor, size_of
-
-__all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
+from infinicore.functions._checks import dim_of, expect, need_rank, size_of
 
 
 @function
@@ -42,9 +40,7 @@ def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[2, 1],
             [4, 3]])
     """
-    need_tensor("fliplr", "input", input)
-    if input.ndim < 2:
-        raise RuntimeError(f"fliplr: input has {input.ndim} dimensions: expected 2 or more")
+    need_rank("fliplr", "input", input, 2, or_more=True)
     return _flip(input, (1,), out=out)
 
 
@@ -55,17 +51,14 @@ def flipud(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
-    need_tensor("flipud", "input", input)
-    if input.ndim < 1:
-        raise RuntimeError("flipud: input has no dimensions: expected one or more")
+    need_rank("flipud", "input", input, 1, or_more=True)
     return _flip(input, (0,), out=out)
 
 
 @function
 def _rot90(input: Tensor, k: int, dims: Any) -> Tensor:
     one, two = (dim_of("rot90", input, each, "dims") for each in dims)
-    if one == two:
-        raise RuntimeError(f"rot90: dims is {tuple(dims)}: expected two dimensions")
+    expect(one != two, "rot90", "dims", tuple(dims), "two dimensions", RuntimeError)
     turns = k % 4
     if turns == 2:
         return emit("flip", input, dim=[one, two])
@@ -82,8 +75,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any =
     tensor([[2, 4],
             [1, 3]])
     """
-    if len(dims) != 2:
-        raise RuntimeError(f"rot90: dims is {tuple(dims)}: expected two dimensions")
+    expect(len(dims) == 2, "rot90", "dims", tuple(dims), "two dimensions", RuntimeError)
     return _rot90(input, int(k), tuple(dims), out=out)
 
 

@@ -9,8 +9,6 @@ import infinicore
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["constant_pad_nd"]
-
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
     """`nn.functional.pad` with a value.

@@ -9,8 +9,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 
-__all__ = ["rearrange"]
-
 
 @function
 def _rearrange(input: Tensor, *, out: Any = None) -> Tensor:

@@ -12,11 +12,9 @@ from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, integers, need_tensor, size_of
+from infinicore.functions._checks import dim_of, expect, integers, need_rank, need_tensor, size_of
 from infinicore.functions.index.gather import index_select, take
 from infinicore.functions.sort.sort import searchsorted
-
-__all__ = ["combinations", "repeat", "repeat_interleave", "tile"]
 
 _MOST = 2.0**62
 
@@ -79,15 +77,14 @@ def repeat_interleave(
     """
     need_tensor("repeat_interleave", "input", input)
     if repeats is None:  # How often each place is repeated is all that was given.
-        repeats, input = input, tensor_range(input.numel(), input)
+        repeats, input = input, _tensor_range(input.numel(), input)
     if dim is None:
         input, dim = input.reshape(input.numel()), 0
     at = dim_of("repeat_interleave", input, dim)
     if isinstance(repeats, Tensor) and repeats.numel() == 1 and not _core.is_recording():
         repeats = repeats.item()
     if not isinstance(repeats, Tensor):
-        if repeats < 0:
-            raise RuntimeError(f"repeat_interleave: repeats is {repeats}: expected 0 or more")
+        expect(repeats >= 0, "repeat_interleave", "repeats", repeats, "0 or more", RuntimeError)
         return _repeat_each(input if input.ndim else input.view(1), int(repeats), at)
     _core.refuse_while_recording("repeat_interleave with a tensor")
     counts = integers("repeat_interleave", "repeats", repeats)
@@ -102,12 +99,12 @@ def repeat_interleave(
         raise RuntimeError(
             f"repeat_interleave: output_size is {output_size}: expected {total}, the sum of repeats"
         )
-    places = tensor_range(total, input)
+    places = _tensor_range(total, input)
     index = searchsorted(counts.cumsum(0), places, right=True)
     return index_select(input, at, index)
 
 
-def tensor_range(count: int, like: Tensor) -> Tensor:
+def _tensor_range(count: int, like: Tensor) -> Tensor:
     return arange(count, dtype=int64, device=like.device)
 
 
@@ -119,11 +116,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
-    need_tensor("combinations", "input", input)
-    if input.ndim != 1:
-        raise RuntimeError(f"combinations: input has {input.ndim} dimensions: expected 1")
-    if r < 0:
-        raise RuntimeError(f"combinations: r is {r}: expected 0 or more")
+    need_rank("combinations", "input", input, 1)
+    expect(r >= 0, "combinations", "r", r, "0 or more", RuntimeError)
     choose: Any = (
         itertools.combinations_with_replacement if with_replacement else itertools.combinations
     )

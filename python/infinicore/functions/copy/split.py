@@ -7,21 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
-
-__all__ = [
-    "chunk",
-    "dsplit",
-    "hsplit",
-    "split",
-    "split_with_sizes",
-    "tensor_split",
-    "unbind",
-    "unsafe_chunk",
-    "unsafe_split",
-    "unsafe_split_with_sizes",
-    "vsplit",
-]
+from infinicore.functions._checks import dim_of, expect, need_rank, need_tensor
 
 
 def _parts(input: Tensor, dim: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
@@ -68,8 +54,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> infinicore.chunk(infinicore.arange(5), 2)[1]
     tensor([3, 4])
     """
-    if chunks < 1:
-        raise RuntimeError(f"chunk: chunks is {chunks}: expected 1 or more")
+    expect(chunks >= 1, "chunk", "chunks", chunks, "1 or more", RuntimeError)
     at = dim_of("chunk", need_tensor("chunk", "input", input), dim)
     size = -(-input.shape[at] // chunks)
     return split(input, size, at) if size else _parts(input, at, [0] * chunks)
@@ -98,8 +83,7 @@ def tensor_split(
         given = given.tolist()
     whole = input.shape[at]
     if isinstance(given, int):
-        if given < 1:
-            raise RuntimeError(f"tensor_split: sections is {given}: expected 1 or more")
+        expect(given >= 1, "tensor_split", "sections", given, "1 or more", RuntimeError)
         return _parts(input, at, [whole // given + (i < whole % given) for i in range(given)])
     cuts = [0, *(slice(each).indices(whole)[1] for each in given), whole]
     pairs = itertools.pairwise(cuts)
@@ -114,7 +98,10 @@ def _one_of(name: str, *given: Any) -> Any:
     return named[0]
 
 
-def _cut(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
+def _cut(name: str, input: Tensor, rank: int, dim: int, *options: Any) -> tuple[Tensor, ...]:
+    """Parts along a dimension, or the last one, of a tensor of so many dimensions or more."""
+    need_rank(name, "input", input, rank, or_more=True)
+    given, dim = _one_of(name, *options), min(dim, input.ndim - 1)
     if isinstance(given, int) and (given < 1 or input.shape[dim] % given):
         raise RuntimeError(f"{name}: {input.shape[dim]} is not divided by {given}")
     return tensor_split(input, given, dim)
@@ -128,11 +115,7 @@ def hsplit(
     >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
     tensor([2, 3])
     """
-    need_tensor("hsplit", "input", input)
-    if input.ndim < 1:
-        raise RuntimeError("hsplit: input has no dimensions: expected one or more")
-    given = _one_of("hsplit", indices_or_sections, sections, indices)
-    return _cut("hsplit", input, given, 1 if input.ndim > 1 else 0)
+    return _cut("hsplit", input, 1, 1, indices_or_sections, sections, indices)
 
 
 def vsplit(
@@ -143,11 +126,7 @@ def vsplit(
     >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
     infinicore.Size([2, 1])
     """
-    need_tensor("vsplit", "input", input)
-    if input.ndim < 2:
-        raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
-    given = _one_of("vsplit", indices_or_sections, sections, indices)
-    return _cut("vsplit", input, given, 0)
+    return _cut("vsplit", input, 2, 0, indices_or_sections, sections, indices)
 
 
 def dsplit(
@@ -158,11 +137,7 @@ def dsplit(
     >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
     infinicore.Size([1, 1, 2])
     """
-    need_tensor("dsplit", "input", input)
-    if input.ndim < 3:
-        raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
-    given = _one_of("dsplit", indices_or_sections, sections, indices)
-    return _cut("dsplit", input, given, 2)
+    return _cut("dsplit", input, 3, 2, indices_or_sections, sections, indices)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -172,6 +147,5 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     tensor([3, 4])
     """
     at = dim_of("unbind", need_tensor("unbind", "input", input), dim)
-    if not input.ndim:
-        raise RuntimeError("unbind: input has no dimensions: expected one or more")
+    need_rank("unbind", "input", input, 1, or_more=True)
     return tuple(input.select(at, i) for i in range(input.shape[at]))

@@ -14,28 +14,6 @@ from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.copy import split as parts
 from infinicore.functions.copy import views
 
-__all__ = [
-    "alias_copy",
-    "as_strided_copy",
-    "detach_copy",
-    "diagonal_copy",
-    "expand_copy",
-    "permute_copy",
-    "select_copy",
-    "slice_copy",
-    "split_copy",
-    "split_with_sizes_copy",
-    "squeeze_copy",
-    "t_copy",
-    "transpose_copy",
-    "unbind_copy",
-    "unfold_copy",
-    "unsqueeze_copy",
-    "view_as_complex_copy",
-    "view_as_real_copy",
-    "view_copy",
-]
-
 
 def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
     """The function of a view as one that copies, with `out`."""

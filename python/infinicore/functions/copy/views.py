@@ -12,42 +12,8 @@ from infinicore._dtype import category
 from infinicore._emit import emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor, size_of
+from infinicore.functions._checks import dim_of, expect, need_rank, need_tensor, size_of
 from infinicore.op._shapes import broadcast
-
-__all__ = [
-    "adjoint",
-    "as_strided",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "broadcast_to",
-    "contiguous",
-    "diagonal",
-    "expand",
-    "expand_as",
-    "flatten",
-    "meshgrid",
-    "moveaxis",
-    "movedim",
-    "narrow",
-    "narrow_copy",
-    "permute",
-    "ravel",
-    "reshape",
-    "reshape_as",
-    "select",
-    "squeeze",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "transpose",
-    "unflatten",
-    "unsqueeze",
-    "view_as",
-]
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
@@ -314,8 +280,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     >>> infinicore.meshgrid(infinicore.arange(2), infinicore.arange(3))[0].shape
     infinicore.Size([2, 3])
     """
-    if indexing not in ("ij", "xy"):
-        raise ValueError(f"meshgrid: indexing is {indexing!r}: expected 'ij' or 'xy'")
+    expect(indexing in ("ij", "xy"), "meshgrid", "indexing", repr(indexing), "'ij' or 'xy'")
     lines = _listed("meshgrid", tensors)
     for each in lines:
         if each.ndim > 1:
@@ -386,9 +351,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> infinicore.diagonal(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    need_tensor("diagonal", "input", input)
-    if input.ndim < 2:
-        raise RuntimeError(f"diagonal: input has {input.ndim} dimensions: expected 2 or more")
+    need_rank("diagonal", "input", input, 2, or_more=True)
     one, two = dim_of("diagonal", input, dim1, "dim1"), dim_of("diagonal", input, dim2, "dim2")
     if one == two:
         raise RuntimeError(f"diagonal: dim1 and dim2 are both {one}")

@@ -9,19 +9,6 @@ from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 
-__all__ = [
-    "add",
-    "div",
-    "divide",
-    "float_power",
-    "mul_scalar",
-    "pow",
-    "rsub",
-    "sub",
-    "subtract",
-    "true_divide",
-]
-
 
 @function
 def add(input: Operand, other: Operand, *, alpha: float = 1, out: Any = None) -> Tensor:

@@ -12,17 +12,6 @@ from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions.index.nonzero import nonzero
 
-__all__ = [
-    "allclose",
-    "bitwise_not",
-    "heaviside",
-    "isclose",
-    "isfinite",
-    "isneginf",
-    "isposinf",
-    "where",
-]
-
 
 @function
 def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
@@ -34,7 +23,7 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     return emit("logical_not" if input.dtype is bool_ else "bitwise_not", input, out=out)
 
 
-def everywhere(input: Tensor, truth: bool, out: Any = None) -> Tensor:
+def _everywhere(input: Tensor, truth: bool, out: Any = None) -> Tensor:
     """One truth value in the shape of the input."""
     one = tensor_for(truth, bool_, input.device)
     return emit("rearrange", one.expand(*input.shape), out=out)  # type: ignore[no-any-return]
@@ -42,7 +31,7 @@ def everywhere(input: Tensor, truth: bool, out: Any = None) -> Tensor:
 
 def _infinite(input: Tensor, value: float, out: Any) -> Tensor:
     if category(input.dtype) < 2:
-        return everywhere(input, False, out)
+        return _everywhere(input, False, out)
     return emit("equal", input, tensor_for(value, input.dtype, input.device), out=out)
 
 
@@ -74,7 +63,7 @@ def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([ True, False])
     """
     if category(input.dtype) < 2:
-        return everywhere(input, True, out)
+        return _everywhere(input, True, out)
     return emit("less", emit("abs", input), math.inf, out=out)
 
 

@@ -11,8 +11,6 @@ from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 
-__all__ = ["angle", "conj", "conj_physical", "polar", "resolve_conj", "resolve_neg"]
-
 
 @function
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:

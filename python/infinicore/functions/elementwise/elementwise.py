@@ -13,27 +13,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 from infinicore.functions._operands import floats, wide_floats
 
-__all__ = [
-    "abs",
-    "absolute",
-    "cast",
-    "clamp",
-    "clip",
-    "deg2rad",
-    "fill",
-    "frac",
-    "isreal",
-    "logit",
-    "nan_to_num",
-    "neg",
-    "negative",
-    "positive",
-    "rad2deg",
-    "round",
-    "sinc",
-    "square",
-]
-
 
 @function
 def abs(input: Tensor, *, out: Any = None) -> Tensor:
@@ -105,12 +84,12 @@ def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
     """
     if decimals == 0 or category(input.dtype) < 2:
         return emit("round", input, out=out)
-    scale = tensor_for(10.0 ** builtin_abs(decimals), input.dtype, input.device)
+    scale = tensor_for(10.0 ** _builtin_abs(decimals), input.dtype, input.device)
     there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
     return emit(back, emit("round", emit(there, input, scale)), scale, out=out)
 
 
-def builtin_abs(number: int) -> int:
+def _builtin_abs(number: int) -> int:
     return number if number >= 0 else -number
 
 
@@ -254,13 +233,11 @@ def fill(input: Tensor, value: Operand) -> Tensor:
     >>> infinicore.fill(infinicore.ones(2), 3)
     tensor([3., 3.])
     """
-    need_tensor("fill", "input", input)
     if value.ndim:
         raise ValueError(f"fill: value has {value.ndim} dimensions: expected a number")
     return cast_to(value, input.dtype).expand(*input.shape).clone()
 
 
-@function
 @function
 def _everywhere(input: Tensor) -> Tensor:
     one = tensor_for(True, bool_, input.device)
@@ -277,3 +254,13 @@ def isreal(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
         return input.imag == 0
     return _everywhere(input)
+
+
+@function
+def i0(input: Tensor) -> Tensor:
+    """The modified Bessel function of order 0.
+
+    >>> infinicore.i0(infinicore.zeros(1))
+    tensor([1.])
+    """
+    return emit("bessel_i0", floats(input))

@@ -11,12 +11,10 @@ from infinicore._dtype import bfloat16, category, float16, float64, int16, int64
 from infinicore._emit import _step, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.addmm import _added, grown
-from infinicore.functions.matmul.matmul import check_ranks
+from infinicore.functions.matmul.addmm import _added, _grown
+from infinicore.functions.matmul.matmul import _check_ranks
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
-
-__all__ = ["addcdiv", "addcmul", "addr", "ldexp", "lerp", "nextafter", "xlogy"]
 
 
 @function
@@ -43,7 +41,7 @@ def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     return emit("ldexp", input, other, out=out)
 
 
-def settled(number: Tensor) -> Tensor:
+def _settled(number: Tensor) -> Tensor:
     """A number as a tensor of its type: alone it would be taken for one of the default type."""
     if number._role != "number":
         return number
@@ -63,7 +61,7 @@ def xlogy(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     if category(kind) < 2:
         kind = result_type(input, other, 0.5)
     x, y = (tensor_for(each, kind, each.device) for each in (input, other))
-    product = emit("mul", x, emit("log", settled(y)))
+    product = emit("mul", x, emit("log", _settled(y)))
     quiet = emit("logical_and", emit("equal", x, 0), emit("equal", y, y))
     return emit("where", quiet, tensor_for(0, kind, x.device), product, out=out)
 
@@ -168,9 +166,9 @@ def addr(
     >>> infinicore.addr(infinicore.zeros(1), infinicore.ones(2), infinicore.ones(2)).shape
     infinicore.Size([2, 2])
     """
-    check_ranks("addr", vec1=(vec1, 1), vec2=(vec2, 1))
+    _check_ranks("addr", vec1=(vec1, 1), vec2=(vec2, 1))
     if beta != 0 and all(_in_one(each, input, vec1, vec2) for each in (beta, alpha)):
-        input = grown("addr", input, (vec1.shape[0], vec2.shape[0]))
+        input = _grown("addr", input, (vec1.shape[0], vec2.shape[0]))
         return emit("addr", input, vec1, vec2, beta=float(beta), alpha=float(alpha), out=out)
     made = emit("mul", vec1.unsqueeze(1), vec2)
     if alpha != 1:

@@ -4,15 +4,13 @@ several dimensions."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore._dtype import float64, get_default_dtype
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 from infinicore.functions._operands import counting, floats, wide_floats
-
-__all__ = ["igamma", "igammac", "mvlgamma", "polygamma"]
 
 # B_2k / (2k)!, from k = 1 on.
 _BERNOULLI = [
@@ -30,13 +28,13 @@ _BERNOULLI = [
 _FIRST = 12  # terms that are summed one by one
 
 
-def float_type(*operands: Any) -> Any:
+def _float_type(*operands: Any) -> Any:
     """The type of results: integers give floats."""
     kind = result_type(*operands)
     return kind if kind.is_floating_point else get_default_dtype()
 
 
-def device_of(*operands: Any) -> Any:
+def _device_of(*operands: Any) -> Any:
     return next(each.device for each in operands if isinstance(each, Tensor))
 
 
@@ -91,7 +89,7 @@ def _trigamma(x: Tensor, narrow: bool) -> Tensor:
     return emit("where", below, emit("sub", emit("mul", ratio, ratio), made), made)  # type: ignore[no-any-return]
 
 
-def zeta_sum(s: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
+def _zeta_sum(s: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1, ...; s is an integer where q is below 0, and the terms
     below 0 are those of another such sum, up to their sign."""
     below = emit("less", q, 0.0)
@@ -126,7 +124,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         made = _trigamma(x, narrow)
     else:  # of great powers the products are less exact than a power
         s = n + 1 if n < 32 else tensor_for(n + 1.0, float64, x.device)
-        made = zeta_sum(s, x, narrow)
+        made = _zeta_sum(s, x, narrow)
     whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
     factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
     made = emit("mul", emit("where", whole, math.inf, made), factor)
@@ -202,7 +200,7 @@ def _smaller(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _incomplete(a: Any, x: Any, upper: bool) -> Tensor:
-    kind, device = float_type(a, x), device_of(a, x)
+    kind, device = _float_type(a, x), _device_of(a, x)
     a, x = (cast_to(tensor_for(each, kind, device), float64) for each in (a, x))
     shape = emit("add", a, x).shape
     a, x = a.expand(*shape), x.expand(*shape)
@@ -253,13 +251,8 @@ def igammac(input: Operand, other: Operand) -> Tensor:
 
 _polygamma = polygamma
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
 
-
-class _Methods(_Base):
+class _Methods(Methods):
     def polygamma(self, n: int) -> Tensor:
         """The n-th derivative of `digamma`."""
         return _polygamma(n, self)
@@ -267,6 +260,3 @@ class _Methods(_Base):
     def polygamma_(self, n: int) -> Tensor:
         """`polygamma` in place."""
         return _polygamma(n, self, out=self)
-
-
-attach(_Methods)

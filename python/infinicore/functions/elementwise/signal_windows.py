@@ -10,8 +10,6 @@ from infinicore._dtype import get_default_dtype
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
-
 
 def _phase(name: str, length: int, periodic: bool, dtype: Any, device: Any) -> Tensor:
     """0 to 1 over a window (to less than 1 over a periodic one)."""

@@ -8,8 +8,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_tensor
 
-__all__ = ["vocab_parallel_embedding"]
-
 
 @function
 def vocab_parallel_embedding(

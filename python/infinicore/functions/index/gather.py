@@ -14,15 +14,13 @@ from infinicore.functions._index_checks import (
     check_indices_along,
     with_checked_index,
 )
-from infinicore.functions.index.scatter import in_order, index_of, line_of
+from infinicore.functions.index.scatter import _in_order, _index_of, _line_of
 from infinicore.op._shapes import broadcast
-
-__all__ = ["gather", "index_select", "take", "take_along_dim"]
 
 
 @function
 def _gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
-    at, index = dim_of("gather", input, dim), index_of("gather", index)
+    at, index = dim_of("gather", input, dim), _index_of("gather", index)
     if not input.ndim:
         made = emit("gather", input.view(1), index.reshape(index.numel()), dim=0)
         made = made.view(*index.shape) if index.ndim else made.view(())
@@ -63,7 +61,7 @@ def gather(
     if len(args) == 2 and type(args[0]) is int:
         at, index = args
     else:
-        at, index = in_order("gather", args, {"dim": dim, "index": index}, "dim index")
+        at, index = _in_order("gather", args, {"dim": dim, "index": index}, "dim index")
     check_indices_along("gather", input, at, index)
     return _gather(input, at, index, out=out)
 
@@ -77,7 +75,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     tensor([[2, 2],
             [4, 4]])
     """
-    at, index = dim_of("index_select", input, dim), line_of("index_select", index)
+    at, index = dim_of("index_select", input, dim), _line_of("index_select", index)
     if not input.ndim:
         made = emit("index_select", input.view(1), index, dim=0).view(())
         return made if out is None else emit("rearrange", made, out=out)
@@ -86,7 +84,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
 
 @function
 def _take(input: Tensor, indices: Tensor, wraps: bool = True, *, out: Any = None) -> Tensor:
-    index = index_of("take", indices, "indices")
+    index = _index_of("take", indices, "indices")
     if wraps:
         count = tensor_for(input.numel(), index.dtype, index.device)
         index = emit("where", emit("less", index, 0), emit("add", index, count), index)
@@ -111,7 +109,7 @@ def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
 def _take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
 ) -> Tensor:
-    index = index_of("take_along_dim", indices, "indices")
+    index = _index_of("take_along_dim", indices, "indices")
     if dim is None:
         flat = input.reshape(input.numel())
         return emit("gather", flat, index.reshape(index.numel()), dim=0, out=out)

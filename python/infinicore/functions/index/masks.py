@@ -18,8 +18,6 @@ from infinicore.op._shapes import broadcast
 
 _CPU = device("cpu")
 
-__all__ = ["masked_fill", "masked_scatter", "masked_select", "one_hot"]
-
 
 def _mask(name: str, mask: Tensor) -> Tensor:
     need_tensor(name, "mask", mask)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Methods, Tensor
 from infinicore.functions._checks import need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.functions.index.masks import masked_scatter
-from infinicore.functions.index.scatter import index_of
-
-__all__ = ["put"]
+from infinicore.functions.index.scatter import _index_of
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -26,16 +24,10 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return made.put_(index, source, accumulate)
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
-
-
-class _Methods(_Base):
+class _Methods(Methods):
     def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """Elements of source to places that are counted in order; with `accumulate` added."""
-        index = index_of("put_", index)
+        index = _index_of("put_", index)
         if need_tensor("put_", "source", source).dtype is not self.dtype:
             raise TypeError(
                 f"put_: source has type {source.dtype!r}: expected that of the tensor,"
@@ -84,6 +76,3 @@ class _Methods(_Base):
             place = row * self.stride(0) * self.itemsize
             _core.view_as(self, (length,), (step,), place, self.dtype).fill_(fill_value)
         return self
-
-
-attach(_Methods)

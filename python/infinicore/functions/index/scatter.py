@@ -8,22 +8,11 @@ from infinicore._dtype import bool_, int32, int64
 from infinicore._emit import cast_to, check_out_type, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._checks import dim_of, expect, need_tensor
 from infinicore.functions._index_checks import check_indices_along, with_checked_index
 
-__all__ = [
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_reduce",
-    "scatter",
-    "scatter_add",
-    "scatter_reduce",
-]
 
-
-def index_of(name: str, index: Any, argument: str = "index") -> Tensor:
+def _index_of(name: str, index: Any, argument: str = "index") -> Tensor:
     need_tensor(name, argument, index)
     if index.dtype in (int64, int32):
         return index
@@ -32,7 +21,7 @@ def index_of(name: str, index: Any, argument: str = "index") -> Tensor:
     return cast_to(index, int64)
 
 
-def in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
+def _in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
     """Arguments in either order: the dimension before the tensors, or behind them."""
     rest = [each for each in names.split() if given[each] is None]
     if args and isinstance(args[0], Tensor) and rest and rest[0] == "dim":
@@ -50,7 +39,7 @@ def in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str
 def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand, reduction: int, *, out: Any = None
 ) -> Tensor:
-    at, index = dim_of("scatter", input, dim), index_of("scatter", index)
+    at, index = dim_of("scatter", input, dim), _index_of("scatter", index)
     src = tensor_for(src, input.dtype, input.device)
     return _written("scatter", input, index, src, at, out, axis=at, reduction=reduction)
 
@@ -122,10 +111,9 @@ def scatter(
         *args, reduction = args  # type: ignore[assignment]
     src = value if src is None else src
     given = {"dim": dim, "index": index, "src": src}
-    at, index, src = in_order("scatter", tuple(args), given, "dim index src")
+    at, index, src = _in_order("scatter", tuple(args), given, "dim index src")
     how = reduction if reduce is None else reduce
-    if how not in _REDUCTIONS:
-        raise ValueError(f"scatter: reduce is {how!r}: expected 'add' or 'multiply'")
+    expect(how in _REDUCTIONS, "scatter", "reduce", repr(how), "'add' or 'multiply'")
     _check_source("scatter", input, src)
     check_indices_along("scatter", input, at, index)
     return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
@@ -148,7 +136,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any
     >>> infinicore.scatter_add(x, 0, i, infinicore.ones(2))
     tensor([0., 2.])
     """
-    at, index = dim_of("scatter_add", input, dim), index_of("scatter_add", index)
+    at, index = dim_of("scatter_add", input, dim), _index_of("scatter_add", index)
     _check_source("scatter_add", input, src)
     src = tensor_for(src, input.dtype, input.device)
     return _written("scatter_add", input, index, src, at, out, dim=at)
@@ -173,7 +161,7 @@ def scatter_reduce(
     >>> infinicore.scatter_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
     tensor([6., 1.])
     """
-    at, index = dim_of("scatter_reduce", input, dim), index_of("scatter_reduce", index)
+    at, index = dim_of("scatter_reduce", input, dim), _index_of("scatter_reduce", index)
     src = tensor_for(src, input.dtype, input.device)
     return _written(
         "scatter_reduce",
@@ -188,15 +176,15 @@ def scatter_reduce(
     )
 
 
-def line_of(name: str, index: Any) -> Tensor:
-    index = index_of(name, index)
+def _line_of(name: str, index: Any) -> Tensor:
+    index = _index_of(name, index)
     if index.ndim > 1:
         raise IndexError(f"{name}: index has {index.ndim} dimensions: expected 1")
     return index if index.ndim else index.view(1)
 
 
 def _sources(name: str, input: Tensor, dim: int, index: Any, source: Any) -> Any:
-    at, index = dim_of(name, input, dim), line_of(name, index)
+    at, index = dim_of(name, input, dim), _line_of(name, index)
     source = tensor_for(source, input.dtype, input.device)
     sizes = [*input.shape]
     if input.ndim:
@@ -284,7 +272,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     >>> infinicore.index_fill(infinicore.zeros(3), 0, infinicore.tensor([1]), 5)
     tensor([0., 5., 0.])
     """
-    at, index = dim_of("index_fill", input, dim), line_of("index_fill", index)
+    at, index = dim_of("index_fill", input, dim), _line_of("index_fill", index)
     sizes = list(input.shape)
     if sizes:
         sizes[at] = index.shape[0]

@@ -18,31 +18,12 @@ from infinicore._dtype import (
 from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of
+from infinicore.functions._checks import dim_of, expect, need_rank
 from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
-from infinicore.functions.copy.cat import cat, stack, zeros_in
+from infinicore.functions.copy.cat import _zeros_in, cat
 from infinicore.functions.copy.views import broadcast_tensors, diagonal
-from infinicore.functions.matmul.matmul import product
+from infinicore.functions.matmul.matmul import _product
 from infinicore.op._shapes import broadcast
-
-__all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "eigh",
-    "inverse",
-    "kron",
-    "logdet",
-    "matrix_exp",
-    "pinverse",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "trace",
-    "vander",
-]
-
 
 _TYPES = ("F32", "F64", "C64", "C128")
 
@@ -165,7 +146,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
     m, n = x.shape[-2:]
     if not some and m > n:
         q = cat([q, _complement(q)], -1)
-        r = cat([r, zeros_in((*r.shape[:-2], m - n, n), r)], -2)
+        r = cat([r, _zeros_in((*r.shape[:-2], m - n, n), r)], -2)
     return Factors(_back(q, input), _back(r, input))
 
 
@@ -173,7 +154,7 @@ def _complement(u: Tensor) -> Tensor:
     """Columns that make orthonormal ones a whole basis."""
     m, n = u.shape[-2:]
     # What u does not reach has the eigenvalue 0, and those come first.
-    shadow = product(u, _adjoint(u))
+    shadow = _product(u, _adjoint(u))
     return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)
 
 
@@ -187,7 +168,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         x = _matrices("svd", input, False)
         batch, (m, n) = x.shape[:-2], x.shape[-2:]
-        u, v = zeros_in((*batch, m, m), x), zeros_in((*batch, n, n), x)
+        u, v = _zeros_in((*batch, m, m), x), _zeros_in((*batch, n, n), x)
         return SingularValues(_back(u, input), _back(emit("svd", x)[1], input), _back(v, input))
     u, s, vh = _svd(input, some)
     return SingularValues(u, s, emit("rearrange", _adjoint(vh)))
@@ -214,8 +195,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> Any:
     >>> infinicore.eigh(infinicore.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    if UPLO not in ("L", "U"):
-        raise ValueError(f"eigh: UPLO is {UPLO!r}: expected 'L' or 'U'")
+    expect(UPLO in ("L", "U"), "eigh", "UPLO", repr(UPLO), "'L' or 'U'")
     x = _matrices("eigh", input)
     values, vectors = emit("eigh", x if UPLO == "L" else _adjoint(x))
     return Eigen(_back(values, input), _back(vectors, input))
@@ -236,7 +216,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     zero = tensor_for(0, s.dtype, s.device)
     inverted = emit("where", emit("greater", s, limit), emit("reciprocal", s), zero)
     scaled = emit("mul", _adjoint(vh), inverted.unsqueeze(-2))
-    return _back(product(scaled, _adjoint(u)), input)
+    return _back(_product(scaled, _adjoint(u)), input)
 
 
 @function
@@ -258,8 +238,7 @@ def trace(input: Tensor) -> Tensor:
     >>> infinicore.trace(infinicore.tensor([[1, 2], [3, 4]]))
     tensor(5)
     """
-    if input.ndim != 2:
-        raise RuntimeError(f"trace: input has {input.ndim} dimensions: expected 2")
+    need_rank("trace", "input", input, 2)
     return emit("sum", diagonal(input), dim=[0])
 
 
@@ -272,11 +251,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
             [4, 2, 1],
             [9, 3, 1]])
     """
-    if x.ndim != 1:
-        raise RuntimeError(f"vander: x has {x.ndim} dimensions: expected 1")
+    need_rank("vander", "x", x, 1)
     columns = x.shape[0] if N is None else N
-    if columns < 0:
-        raise RuntimeError(f"vander: N is {N}: expected 0 or more")
+    expect(columns >= 0, "vander", "N", N, "0 or more", RuntimeError)
     x = cast_to(x, int64) if category(x.dtype) < 2 else x
     made = _core.empty((x.shape[0], columns), x.dtype, x.device)
     last = tensor_for(1, x.dtype, x.device).expand(x.shape[0])
@@ -311,10 +288,11 @@ setattr(Tensor, "kron", kron)  # noqa: B010
 @function
 def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
     a, b = ([each.select(dim, i) for i in range(3)] for each in (input, other))
-    parts = []
-    for i, j in ((1, 2), (2, 0), (0, 1)):
-        parts.append(emit("sub", emit("mul", a[i], b[j]), emit("mul", a[j], b[i])))
-    return stack(parts, dim)
+    made = _core.empty(tuple(input.shape), promote_types(input.dtype, other.dtype), input.device)
+    for at, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+        place = made.select(dim, at)
+        emit("sub", emit("mul", a[i], b[j]), emit("mul", a[j], b[i]), out=place)
+    return made
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
@@ -324,7 +302,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
     >>> infinicore.cross(infinicore.tensor([1, 0, 0]), infinicore.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    input, other = broadcast_tensors(input, other)
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor) and input.shape == other.shape):
+        input, other = broadcast_tensors(input, other)
     if dim is None:
         found = [d for d, size in enumerate(input.shape) if size == 3]
         if not found:

@@ -7,8 +7,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._results import SingularValues
 
-__all__ = ["pca_lowrank", "svd_lowrank"]
-
 
 def _adjoint(x: Tensor) -> Tensor:
     made = x.transpose(-2, -1)

@@ -7,16 +7,6 @@ from typing import Any
 
 from infinicore._tensor import Tensor
 
-__all__ = [
-    "cholesky_inverse",
-    "cholesky_solve",
-    "ger",
-    "lu_solve",
-    "lu_unpack",
-    "orgqr",
-    "triangular_solve",
-]
-
 
 def _linalg() -> Any:
     # On first use: its functions are made of those of this package.

@@ -6,9 +6,7 @@ from typing import Any
 
 import infinicore
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
-
-__all__ = ["frobenius_norm", "lu", "norm_except_dim", "nuclear_norm"]
+from infinicore.functions._checks import dim_of, expect, need_tensor
 
 
 def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
@@ -19,8 +17,7 @@ def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tenso
     """
     need_tensor("frobenius_norm", "input", input)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    if len(dims) > 2:
-        raise RuntimeError(f"frobenius_norm: dim is {dims}: expected 2 dimensions at most")
+    expect(len(dims) <= 2, "frobenius_norm", "dim", dims, "2 dimensions at most", RuntimeError)
     return infinicore.linalg.vector_norm(input, 2, dims or None, keepdim)
 
 

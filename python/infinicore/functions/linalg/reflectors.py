@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import infinicore
 from infinicore._function import write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
-
-__all__ = ["geqrf", "ormqr"]
+from infinicore.functions._checks import expect, expect_shape, need_tensor
 
 
 class Reflectors(NamedTuple):
@@ -93,17 +91,10 @@ def ormqr(
     rows, count = input.shape[-2], tau.shape[-1]
     side = other.shape[-2 if left else -1]
     expect(side == rows, "ormqr", f"size {-2 if left else -1} of other", side, f"{rows}")
-    expect(
-        count <= input.shape[-1],
-        "ormqr",
-        "the last size of tau",
-        count,
-        f"at most {input.shape[-1]}",
-    )
+    fits = count <= input.shape[-1]
+    expect(fits, "ormqr", "the last size of tau", count, f"at most {input.shape[-1]}")
     lead = tuple(input.shape[:-2])
-    expect(
-        tuple(tau.shape[:-1]) == lead, "ormqr", "tau.shape", tuple(tau.shape), f"{lead} in front"
-    )
+    expect_shape(tuple(tau.shape[:-1]) == lead, "ormqr", "tau", tau, f"{lead} in front")
     made = other.clone()
     steps = range(count)
     for i in reversed(steps) if left is not transpose else steps:

@@ -8,8 +8,6 @@ from infinicore._function import write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 
-__all__ = ["cross_entropy"]
-
 
 def cross_entropy(
     logits: Tensor,

@@ -9,9 +9,7 @@ from infinicore._dtype import category, dtype
 from infinicore._emit import cast_to, emit, placed, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.matmul import check_ranks, product
-
-__all__ = ["addbmm", "addmm", "addmv", "baddbmm"]
+from infinicore.functions.matmul.matmul import _check_ranks, _product
 
 
 def _factors(kind: dtype, *factors: float) -> list[float]:
@@ -19,7 +17,7 @@ def _factors(kind: dtype, *factors: float) -> list[float]:
     return [int(each) if category(kind) < 2 else each for each in factors]
 
 
-def grown(name: str, input: Tensor, shape: Sequence[int]) -> Tensor:
+def _grown(name: str, input: Tensor, shape: Sequence[int]) -> Tensor:
     try:
         return input.expand(*shape)
     except RuntimeError:
@@ -31,7 +29,7 @@ def grown(name: str, input: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
     """made + beta * input. The input is not read when beta is 0."""
-    input = grown(name, input, made.shape)
+    input = _grown(name, input, made.shape)
     if beta == 0:
         return placed(name, cast_to(made, result_type(input, made)), out)
     if beta != 1:
@@ -54,8 +52,8 @@ def addmm(
     >>> infinicore.addmm(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2, 1))
     tensor([[3.]])
     """
-    check_ranks("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
-    return _added("addmm", input, product(mat1, mat2, alpha, None, "addmm"), beta, out)
+    _check_ranks("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    return _added("addmm", input, _product(mat1, mat2, alpha, None, "addmm"), beta, out)
 
 
 @function
@@ -73,9 +71,9 @@ def baddbmm(
     >>> infinicore.baddbmm(infinicore.ones(1), infinicore.ones(1, 1, 2), infinicore.ones(1, 2, 1))
     tensor([[[3.]]])
     """
-    check_ranks("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    _check_ranks("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
     alpha, beta = _factors(result_type(input, batch1, batch2), alpha, beta)
-    return _added("baddbmm", input, product(batch1, batch2, alpha, None, "baddbmm"), beta, out)
+    return _added("baddbmm", input, _product(batch1, batch2, alpha, None, "baddbmm"), beta, out)
 
 
 @function
@@ -93,7 +91,7 @@ def addbmm(
     >>> infinicore.addbmm(infinicore.zeros(1), infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1))
     tensor([[6.]])
     """
-    check_ranks("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    _check_ranks("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError(
             f"addbmm: shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} don't fit"
@@ -105,7 +103,7 @@ def addbmm(
         # One product, of the batches side by side.
         left = batch1.transpose(0, 1).reshape(shape[0], batch1.shape[0] * batch1.shape[2])
         right = batch2.reshape(left.shape[1], shape[1])
-        return _added("addbmm", input, product(left, right, alpha, None, "addbmm"), beta, out)
+        return _added("addbmm", input, _product(left, right, alpha, None, "addbmm"), beta, out)
     return emit("addbmm", input.expand(*shape), batch1, batch2, alpha=alpha, beta=beta, out=out)
 
 
@@ -124,6 +122,6 @@ def addmv(
     >>> infinicore.addmv(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2))
     tensor([3.])
     """
-    check_ranks("addmv", mat=(mat, 2), vec=(vec, 1))
+    _check_ranks("addmv", mat=(mat, 2), vec=(vec, 1))
     alpha, beta = _factors(result_type(input, mat, vec), alpha, beta)
-    return _added("addmv", input, product(mat, vec, alpha, None, "addmv"), beta, out)
+    return _added("addmv", input, _product(mat, vec, alpha, None, "addmv"), beta, out)

@@ -10,9 +10,7 @@ from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions.copy.views import diagonal
-from infinicore.functions.matmul.matmul import product
-
-__all__ = ["einsum"]
+from infinicore.functions.matmul.matmul import _product
 
 
 def _terms(equation: str, ranks: list[int]) -> tuple[list[str], str]:
@@ -93,7 +91,7 @@ def _pair(a: Tensor, one: str, b: Tensor, two: str, kept: set[str]) -> tuple[Ten
     count, k, m, n = (math.prod(sizes[c] for c in group) for group in (batch, inside, left, right))
     first = a.permute(*(one.index(c) for c in (*batch, *left, *inside))) if one else a
     second = b.permute(*(two.index(c) for c in (*batch, *inside, *right))) if two else b
-    made = product(first.reshape(count, m, k), second.reshape(count, k, n), 1.0, None, "einsum")
+    made = _product(first.reshape(count, m, k), second.reshape(count, k, n), 1.0, None, "einsum")
     letters = "".join((*batch, *left, *right))
     shape = [sizes[c] for c in letters]
     return made.view(*shape) if shape else made.view(()), letters

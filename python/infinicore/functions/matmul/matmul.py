@@ -10,23 +10,11 @@ from infinicore._dtype import bool_, category, float32
 from infinicore._emit import cast_to, check_out_type, emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._checks import dim_of, expect, need_tensor
 from infinicore.op._shapes import broadcast
 
-__all__ = [
-    "bmm",
-    "bmm_strided",
-    "chain_matmul",
-    "inner",
-    "matmul",
-    "mm",
-    "mv",
-    "outer",
-    "tensordot",
-]
 
-
-def product(
+def _product(
     a: Tensor, b: Tensor, alpha: float = 1.0, out: Any = None, name: str = "matmul"
 ) -> Tensor:
     """alpha * a @ b, with torch's rules for vectors and batches."""
@@ -54,13 +42,12 @@ def product(
     if out is not None:
         check_out_type(name, out, kind)
     if kind.is_complex and alpha != 1:
-        return emit("mul", product(a, b, name=name), alpha, out=out)
+        return emit("mul", _product(a, b, name=name), alpha, out=out)
     if category(kind) < 2 and alpha != 1:
-        if alpha != int(alpha):
-            raise RuntimeError(f"{name}: alpha is {alpha}: expected an integer for integers")
-        return emit("mul", product(a, b, name=name), int(alpha), out=out)
+        expect(alpha == int(alpha), name, "alpha", alpha, "an integer for integers", RuntimeError)
+        return emit("mul", _product(a, b, name=name), int(alpha), out=out)
     if kind is bool_:  # true where a sum of products is not 0
-        made = product(cast_to(a, float32), cast_to(b, float32), name=name)
+        made = _product(cast_to(a, float32), cast_to(b, float32), name=name)
         return placed(name, cast_to(made, kind), out)
     target = out
     if out is not None and (
@@ -111,10 +98,10 @@ def matmul(input: Tensor, other: Tensor, *, alpha: float = 1.0, out: Any = None)
     >>> infinicore.matmul(infinicore.ones(2, 3), infinicore.ones(3))
     tensor([3., 3.])
     """
-    return product(input, other, alpha, out)
+    return _product(input, other, alpha, out)
 
 
-def check_ranks(name: str, **tensors: Any) -> None:
+def _check_ranks(name: str, **tensors: Any) -> None:
     for argument, (tensor, rank) in tensors.items():
         if not isinstance(tensor, Tensor) or tensor.ndim != rank:
             got = (
@@ -130,8 +117,8 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.mm(infinicore.ones(1, 2), infinicore.ones(2, 1))
     tensor([[2.]])
     """
-    check_ranks("mm", input=(input, 2), mat2=(mat2, 2))
-    return product(input, mat2, 1.0, out, "mm")
+    _check_ranks("mm", input=(input, 2), mat2=(mat2, 2))
+    return _product(input, mat2, 1.0, out, "mm")
 
 
 @function
@@ -141,12 +128,12 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.bmm(infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1)).shape
     infinicore.Size([2, 1, 1])
     """
-    check_ranks("bmm", input=(input, 3), mat2=(mat2, 3))
+    _check_ranks("bmm", input=(input, 3), mat2=(mat2, 3))
     if input.shape[0] != mat2.shape[0]:
         raise RuntimeError(
             f"bmm: batches of {input.shape[0]} and {mat2.shape[0]}: expected equal ones"
         )
-    return product(input, mat2, 1.0, out, "bmm")
+    return _product(input, mat2, 1.0, out, "bmm")
 
 
 @function
@@ -157,10 +144,10 @@ def bmm_strided(input: Tensor, mat2: Tensor, *, out: Any) -> Tensor:
     >>> infinicore.bmm_strided(a, b, out=out)
     tensor([[[2.]]])
     """
-    check_ranks("bmm_strided", input=(input, 3), mat2=(mat2, 3))
+    _check_ranks("bmm_strided", input=(input, 3), mat2=(mat2, 3))
     if not isinstance(out, Tensor):
         raise TypeError(f"bmm_strided: out is {type(out).__name__}: expected a tensor")
-    return product(input, mat2, 1.0, out, "bmm_strided")
+    return _product(input, mat2, 1.0, out, "bmm_strided")
 
 
 @function
@@ -170,8 +157,8 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.mv(infinicore.ones(2, 3), infinicore.ones(3))
     tensor([3., 3.])
     """
-    check_ranks("mv", input=(input, 2), vec=(vec, 1))
-    return product(input, vec, 1.0, out, "mv")
+    _check_ranks("mv", input=(input, 2), vec=(vec, 1))
+    return _product(input, vec, 1.0, out, "mv")
 
 
 @function
@@ -190,7 +177,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     size = input.shape[-1]
     rows = input.reshape(math.prod(input.shape[:-1]), size)
     columns = other.reshape(math.prod(other.shape[:-1]), size)
-    made = product(rows, columns.transpose(0, 1), 1.0, None, "inner")
+    made = _product(rows, columns.transpose(0, 1), 1.0, None, "inner")
     shape = (*input.shape[:-1], *other.shape[:-1])
     return placed("inner", made.view(*shape) if shape else made.view(()), out)
 
@@ -203,7 +190,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
-    check_ranks("outer", input=(input, 1), vec2=(vec2, 1))
+    _check_ranks("outer", input=(input, 1), vec2=(vec2, 1))
     return emit("mul", input.unsqueeze(1), vec2, out=out)
 
 
@@ -231,7 +218,7 @@ def _tensordot(input: Tensor, other: Tensor, one: Any, two: Any) -> Tensor:
     right = other.permute(*second, *more) if other.ndim else other
     left = left.reshape(math.prod(input.shape[d] for d in rest), inside)
     right = right.reshape(inside, math.prod(other.shape[d] for d in more))
-    made = product(left, right, 1.0, None, "tensordot")
+    made = _product(left, right, 1.0, None, "tensordot")
     return made.view(*shape) if shape else made.view(())
 
 

@@ -6,12 +6,10 @@ from infinicore._dtype import category
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.copy.cat import zeros_in
+from infinicore.functions.copy.cat import _zeros_in
 from infinicore.functions.copy.views import diagonal
 from infinicore.functions.linalg.linalg import _back, _matrices
-from infinicore.functions.matmul.matmul import product
-
-__all__ = ["matrix_power"]
+from infinicore.functions.matmul.matmul import _product
 
 
 @function
@@ -31,15 +29,15 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n < 0:
         base, n = emit("inverse", base), -n
     if n == 0:
-        made = zeros_in(base.shape, base)
+        made = _zeros_in(base.shape, base)
         one = tensor_for(1, base.dtype, base.device)
         emit("rearrange", one.expand(*base.shape[:-1]), out=diagonal(made, 0, -2, -1))
         return _back(made, input)
     result = None
     while n:
         if n & 1:
-            result = base if result is None else product(result, base)
+            result = base if result is None else _product(result, base)
         n >>= 1
-        base = product(base, base) if n else base
+        base = _product(base, base) if n else base
     assert result is not None
     return _back(result if result is not input else emit("rearrange", input), input)

@@ -15,11 +15,9 @@ from infinicore._dtype import int8
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, store
-from infinicore.functions.quant.quant import product, unpacked
-
-__all__ = ["w4a8_group_gemm_", "w8a8_group_gemm_", "w16a16_group_gemm_"]
+from infinicore.functions.quant.quant import _product, _unpacked
 
 # rows, expert -> their product
 Part = Callable[[slice, int], Tensor]
@@ -34,12 +32,9 @@ def _check(
     experts = weight.shape[0]
     need_shape(name, "tokens_per_experts", counts, experts)
     depth = weight.shape[2 if transposed else 1]
-    expect(
-        input.shape[1] == depth,
-        name,
-        "input.shape",
-        tuple(input.shape),
-        f"rows of {depth}, as the weight {tuple(weight.shape)} has",
+    fits = input.shape[1] == depth
+    expect_shape(
+        fits, name, "input", input, f"rows of {depth}, as the weight {tuple(weight.shape)} has"
     )
     need_shape(name, "out", out, input.shape[0], weight.shape[1 if transposed else 2])
     return input.shape[0], experts
@@ -114,8 +109,8 @@ def w16a16_group_gemm_(
 @function
 def _w4a8_weights(weight: Tensor, transposed: bool) -> Tensor:
     if not transposed:
-        return unpacked(weight.transpose(1, 2).contiguous()).transpose(1, 2)
-    return unpacked(weight)
+        return _unpacked(weight.transpose(1, 2).contiguous()).transpose(1, 2)
+    return _unpacked(weight)
 
 
 def _quantised(
@@ -135,18 +130,13 @@ def _quantised(
     of_rows, of_columns = scales
     expect(of_rows.numel() == rows, name, "input_scale.shape", tuple(of_rows.shape), f"({rows}, 1)")
     columns = out.shape[1]
-    expect(
-        of_columns.numel() == experts * columns,
-        name,
-        "weight_scale.shape",
-        tuple(of_columns.shape),
-        f"({experts}, {columns})",
-    )
+    fits = of_columns.numel() == experts * columns
+    expect_shape(fits, name, "weight_scale", of_columns, f"({experts}, {columns})")
     row_scale, column_scale = of_rows.reshape(-1), of_columns.reshape(experts, columns)
     weights = weight.transpose(1, 2) if transposed else weight
 
     def part(chosen: slice, expert: int) -> Tensor:
-        return product(
+        return _product(
             name,
             input[chosen],
             weights[expert],

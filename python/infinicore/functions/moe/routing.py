@@ -9,18 +9,8 @@ from infinicore._dtype import dtype, float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, float32_at_least, store, with_rows
-
-__all__ = [
-    "grouped_topk_vendor",
-    "moe_argsort_bincount_with_inv_pos_",
-    "moe_sum_vendor_",
-    "moe_topk_sigmoid_vendor",
-    "moe_topk_softmax_vendor",
-    "topkrouter",
-    "topksoftmax",
-]
 
 
 class Chosen(NamedTuple):
@@ -131,13 +121,8 @@ def _grouped_topk(
 ) -> Chosen:
     name = "grouped_topk_vendor"
     tokens, experts = _check_gate(name, scores, topk)
-    expect(
-        groups > 0 and experts % groups == 0,
-        name,
-        "num_expert_group",
-        groups,
-        f"a divisor of {experts}, the number of experts",
-    )
+    fits = groups > 0 and experts % groups == 0
+    expect(fits, name, "num_expert_group", groups, f"a divisor of {experts}, the number of experts")
     expect(0 < kept <= groups, name, "topk_group", kept, f"1 to {groups}")
     size = experts // groups
     expect(topk <= kept * size, name, "topk", topk, f"at most {kept * size}, what groups hold")
@@ -268,29 +253,6 @@ def _float_and_index(shape: tuple[int, ...], like: Tensor) -> tuple[Tensor, Tens
 
 
 @function
-def _argsort_bincount(
-    tokens_per_experts: Tensor,
-    sorted_indices: Tensor,
-    inv_pos: Tensor,
-    topk_ids: Tensor,
-    num_experts: int,
-) -> Any:
-    name = "moe_argsort_bincount_with_inv_pos_"
-    ids = integers(name, "topk_ids", topk_ids).reshape(-1)
-    need_shape(name, "tokens_per_experts", tokens_per_experts, num_experts)
-    count = ids.shape[0]
-    for argument, value in (("sorted_indices", sorted_indices), ("inv_pos", inv_pos)):
-        need_tensor(name, argument, value)
-        expect(value.numel() == count, name, f"{argument}.numel()", value.numel(), str(count))
-    order = emit("sort", ids, dim=0, descending=False, stable=True)[1]
-    numbers = counting(count, ids)
-    places = emit("scatter", numbers, order, numbers, axis=0, reduction=0)
-    store(tokens_per_experts, emit("bincount", ids, None, length=num_experts))
-    store(sorted_indices, order.view(*sorted_indices.shape))
-    store(inv_pos, places.view(*inv_pos.shape))
-    return tokens_per_experts
-
-
 def moe_argsort_bincount_with_inv_pos_(
     tokens_per_experts: Tensor,
     sorted_indices: Tensor,
@@ -309,41 +271,22 @@ def moe_argsort_bincount_with_inv_pos_(
     >>> order, places
     (tensor([1, 0, 2], dtype=infinicore.int32), tensor([1, 0, 2], dtype=infinicore.int32))
     """
-    _argsort_bincount(tokens_per_experts, sorted_indices, inv_pos, topk_ids, num_experts)
+    name = "moe_argsort_bincount_with_inv_pos_"
+    ids = integers(name, "topk_ids", topk_ids).reshape(-1)
+    need_shape(name, "tokens_per_experts", tokens_per_experts, num_experts)
+    count = ids.shape[0]
+    for argument, value in (("sorted_indices", sorted_indices), ("inv_pos", inv_pos)):
+        need_tensor(name, argument, value)
+        expect(value.numel() == count, name, f"{argument}.numel()", value.numel(), str(count))
+    order = emit("sort", ids, dim=0, descending=False, stable=True)[1]
+    numbers = counting(count, ids)
+    places = emit("scatter", numbers, order, numbers, axis=0, reduction=0)
+    store(tokens_per_experts, emit("bincount", ids, None, length=num_experts))
+    store(sorted_indices, order.view(*sorted_indices.shape))
+    store(inv_pos, places.view(*inv_pos.shape))
 
 
 @function
-def _moe_sum(
-    output: Tensor,
-    input: Tensor,
-    topk_weights: Tensor | None,
-    extra_residual: Tensor | None,
-    routed_scale: float,
-    residual_scale: float,
-) -> Tensor:
-    name = "moe_sum_vendor_"
-    need_tensor(name, "input", input, 3)
-    tokens, topk, size = input.shape
-    need_shape(name, "output", output, tokens, size)
-    parts = float32_at_least(input)
-    if topk_weights is not None:
-        need_tensor(name, "topk_weights", topk_weights)
-        expect(
-            topk_weights.numel() == tokens * topk,
-            name,
-            "topk_weights.shape",
-            tuple(topk_weights.shape),
-            f"({tokens}, {topk})",
-        )
-        parts = parts * float32_at_least(topk_weights.reshape(tokens, topk, 1))
-    total = emit("sum", parts, dim=[1]) * routed_scale
-    if extra_residual is not None:
-        need_shape(name, "extra_residual", extra_residual, tokens, size)
-        total = total + float32_at_least(extra_residual) * residual_scale
-    store(output, total)
-    return output
-
-
 def moe_sum_vendor_(
     output: Tensor,
     input: Tensor,
@@ -360,4 +303,18 @@ def moe_sum_vendor_(
     >>> y
     tensor([[3., 3.]])
     """
-    _moe_sum(output, input, topk_weights, extra_residual, routed_scale, residual_scale)
+    name = "moe_sum_vendor_"
+    need_tensor(name, "input", input, 3)
+    tokens, topk, size = input.shape
+    need_shape(name, "output", output, tokens, size)
+    parts = float32_at_least(input)
+    if topk_weights is not None:
+        need_tensor(name, "topk_weights", topk_weights)
+        fits = topk_weights.numel() == tokens * topk
+        expect_shape(fits, name, "topk_weights", topk_weights, f"({tokens}, {topk})")
+        parts = parts * float32_at_least(topk_weights.reshape(tokens, topk, 1))
+    total = emit("sum", parts, dim=[1]) * routed_scale
+    if extra_residual is not None:
+        need_shape(name, "extra_residual", extra_residual, tokens, size)
+        total = total + float32_at_least(extra_residual) * residual_scale
+    store(output, total)

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 from infinicore._emit import emit, placed
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._checks import expect, expect_shape, need_tensor
 from infinicore.functions._operands import with_rows
-
-__all__ = ["add_rms_norm", "add_rms_norm_inplace"]
 
 
 class Normalised(NamedTuple):
@@ -28,12 +26,9 @@ def _add_rms_norm(
     for argument, value in (("a", a), ("b", b), ("weight", weight)):
         need_tensor(name, argument, value)
     expect(tuple(a.shape) == tuple(b.shape), name, "b.shape", tuple(b.shape), f"{tuple(a.shape)}")
-    expect(
-        a.ndim > 0 and tuple(weight.shape) == (a.shape[-1],),
-        name,
-        "weight.shape",
-        tuple(weight.shape),
-        f"the size of a's last dimension, {tuple(a.shape[-1:])}",
+    fits = a.ndim > 0 and tuple(weight.shape) == (a.shape[-1],)
+    expect_shape(
+        fits, name, "weight", weight, f"the size of a's last dimension, {tuple(a.shape[-1:])}"
     )
     direct = all(t is None or (with_rows(t) is t and t.dtype is a.dtype) for t in (out, residual))
     targets = (out, residual) if direct else (None, None)

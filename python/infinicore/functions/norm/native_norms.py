@@ -12,8 +12,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions._operands import wide
 
-__all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
-
 
 def _kind(input: Tensor, weight: Tensor | None) -> Any:
     """The type of the statistics: that of the input, or float32 for halves with wide weights."""
@@ -65,13 +63,8 @@ def native_group_norm(
     >>> infinicore.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)[0]
     tensor([[-1.,  1.]])
     """
-    expect(
-        input.numel() == N * C * HxW,
-        "native_group_norm",
-        "input.numel()",
-        input.numel(),
-        f"{N} * {C} * {HxW}",
-    )
+    fits = input.numel() == N * C * HxW
+    expect(fits, "native_group_norm", "input.numel()", input.numel(), f"{N} * {C} * {HxW}")
     made = infinicore.nn.functional.group_norm(input, group, weight, bias, eps)
     rows = wide(input).reshape(N, group, C // group * HxW)
     mean, inverse = _moments(rows, (2,), eps)

@@ -12,19 +12,11 @@ from infinicore._dtype import dtype, float16, float32, int8, uint8
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_tensor
 from infinicore.functions._operands import float32_at_least, store, with_rows
 
-__all__ = [
-    "dynamic_scaled_int8_quant",
-    "moe_expand_input_with_inv_pos_",
-    "moe_silu_and_mul_quant_",
-    "scaled_mm_w4a8",
-    "scaled_mm_w8a8",
-]
 
-
-def quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def _quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Rows [M, K] as int8 with `count` scales each: max |x| / 127 of each part of a row."""
     rows = float32_at_least(x).reshape(x.shape[0] * count, x.shape[1] // count)
     codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32).contiguous())[:2]
@@ -34,17 +26,13 @@ def quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
 @function
 def _dynamic_scaled_int8_quant(input: Tensor, input_scales: Tensor) -> Tensor:
     name = "dynamic_scaled_int8_quant"
-    need_tensor(name, "input", input)
     expect(input.ndim > 0, name, "input.ndim", 0, "1 or more")
     rows = input.reshape(-1, input.shape[-1]) if input.numel() else input.view(0, input.shape[-1])
-    expect(
-        input_scales.numel() == rows.shape[0],
-        name,
-        "input_scales.shape",
-        tuple(input_scales.shape),
-        f"{rows.shape[0]} elements, one for each row",
+    fits = input_scales.numel() == rows.shape[0]
+    expect_shape(
+        fits, name, "input_scales", input_scales, f"{rows.shape[0]} elements, one for each row"
     )
-    codes, scales = quantise(rows, 1)
+    codes, scales = _quantise(rows, 1)
     store(input_scales, scales.view(*input_scales.shape))
     return codes.view(*input.shape)
 
@@ -63,7 +51,7 @@ def dynamic_scaled_int8_quant(
     return made
 
 
-def unpacked(weights: Tensor) -> Tensor:
+def _unpacked(weights: Tensor) -> Tensor:
     """Four-bit numbers [..., K / 2] as int8 [..., K], the lower bits of a byte first."""
     codes = weights
     if codes.dtype is not int8:
@@ -80,18 +68,13 @@ def unpacked(weights: Tensor) -> Tensor:
     return made.view(*codes.shape[:-1], 2 * codes.shape[-1])
 
 
-def product(
+def _product(
     name: str, a: Tensor, b: Tensor, a_scales: Tensor, b_scales: Tensor, bias: Any, kind: Any
 ) -> Tensor:
     """(a [M, K] * a_scales) @ (b [K, N] * b_scales) + bias, of int8."""
     for argument, value, count in (("a", a_scales, a.shape[0]), ("b", b_scales, b.shape[1])):
-        expect(
-            value.numel() in (1, count),
-            name,
-            f"the scales of {argument}",
-            tuple(value.shape),
-            f"{count} of them",
-        )
+        fits = value.numel() in (1, count)
+        expect(fits, name, f"the scales of {argument}", tuple(value.shape), f"{count} of them")
     rows, columns = (
         cast_to(scales.reshape(-1).expand(count), float32).contiguous()
         for scales, count in ((a_scales, a.shape[0]), (b_scales, b.shape[1]))
@@ -140,7 +123,7 @@ def scaled_mm_w8a8(
     _check_product(name, a, b, int8)
     weights = b.transpose(0, 1) if trans_weight else b
     expect(weights.shape[0] == a.shape[1], name, "b.shape", tuple(b.shape), f"K = {a.shape[1]}")
-    return product(name, a, weights, a_scales, b_scales, bias, float16)
+    return _product(name, a, weights, a_scales, b_scales, bias, float16)
 
 
 @function
@@ -165,13 +148,13 @@ def scaled_mm_w4a8(
     _check_product(name, a, b, int8, uint8)
     depth = a.shape[1]
     if trans_weight:
-        weights = unpacked(b).transpose(0, 1)
+        weights = _unpacked(b).transpose(0, 1)
     elif b.shape[0] == depth:
-        weights = unpacked(b)
+        weights = _unpacked(b)
     else:  # two rows in a byte
-        weights = unpacked(b.transpose(0, 1).contiguous()).transpose(0, 1)
+        weights = _unpacked(b.transpose(0, 1).contiguous()).transpose(0, 1)
     expect(weights.shape[0] == depth, name, "b.shape", tuple(b.shape), f"K = {depth}")
-    return product(name, a, weights, a_scales, b_scales, bias, float16)
+    return _product(name, a, weights, a_scales, b_scales, bias, float16)
 
 
 def _check_format(name: str, format: int) -> None:
@@ -203,38 +186,12 @@ def _store_quantised(name: str, target: Tensor, scales: Any, rows: Tensor, group
         tuple(scales.shape),
         "one scale for each row, or for each group of a row",
     )
-    codes, made = quantise(rows, count)
+    codes, made = _quantise(rows, count)
     store(target, codes.view(*target.shape))
     store(scales, made.view(*scales.shape))
 
 
 @function
-def _moe_expand_input(
-    expand_states: Tensor,
-    expand_scales: Tensor | None,
-    hidden_states: Tensor,
-    inv_pos: Tensor,
-    top_k: int,
-    group_size: int,
-) -> Any:
-    name = "moe_expand_input_with_inv_pos_"
-    need_tensor(name, "hidden_states", hidden_states, 2)
-    tokens, size = hidden_states.shape
-    places = integers(name, "inv_pos", inv_pos).reshape(-1)
-    expect(
-        places.shape[0] == tokens * top_k,
-        name,
-        "inv_pos.shape",
-        tuple(inv_pos.shape),
-        f"{tokens} tokens * {top_k} elements",
-    )
-    need_tensor(name, "expand_states", expand_states, 2)
-    pairs = hidden_states.unsqueeze(1).expand(tokens, top_k, size).reshape(tokens * top_k, size)
-    rows = emit("index_copy", pairs, places, pairs, dim=0)
-    _store_quantised(name, expand_states, expand_scales, rows, group_size)
-    return expand_states
-
-
 def moe_expand_input_with_inv_pos_(
     expand_states: Tensor,
     expand_scales: Tensor | None,
@@ -255,27 +212,19 @@ def moe_expand_input_with_inv_pos_(
     tensor([2., 1.])
     """
     _check_format("moe_expand_input_with_inv_pos_", format)
-    _moe_expand_input(expand_states, expand_scales, hidden_states, inv_pos, top_k, group_size)
+    name = "moe_expand_input_with_inv_pos_"
+    need_tensor(name, "hidden_states", hidden_states, 2)
+    tokens, size = hidden_states.shape
+    places = integers(name, "inv_pos", inv_pos).reshape(-1)
+    fits = places.shape[0] == tokens * top_k
+    expect_shape(fits, name, "inv_pos", inv_pos, f"{tokens} tokens * {top_k} elements")
+    need_tensor(name, "expand_states", expand_states, 2)
+    pairs = hidden_states.unsqueeze(1).expand(tokens, top_k, size).reshape(tokens * top_k, size)
+    rows = emit("index_copy", pairs, places, pairs, dim=0)
+    _store_quantised(name, expand_states, expand_scales, rows, group_size)
 
 
 @function
-def _silu_and_mul_quant(output: Tensor, output_scale: Tensor | None, input: Tensor) -> Any:
-    name = "moe_silu_and_mul_quant_"
-    need_tensor(name, "input", input)
-    expect(
-        input.ndim > 0 and input.shape[-1] % 2 == 0,
-        name,
-        "input.shape",
-        tuple(input.shape),
-        "an even last dimension",
-    )
-    half = input.shape[-1] // 2
-    rows = float32_at_least(input).reshape(-1, 2 * half)
-    gated = emit("silu", rows[:, :half]) * rows[:, half:]
-    _store_quantised(name, output, output_scale, gated, 0)
-    return output
-
-
 def moe_silu_and_mul_quant_(
     output: Tensor, output_scale: Tensor | None, input: Tensor, format: int = 0
 ) -> None:
@@ -288,4 +237,12 @@ def moe_silu_and_mul_quant_(
     tensor([[0.]])
     """
     _check_format("moe_silu_and_mul_quant_", format)
-    _silu_and_mul_quant(output, output_scale, input)
+    name = "moe_silu_and_mul_quant_"
+    need_tensor(name, "input", input)
+    expect_shape(
+        input.ndim > 0 and input.shape[-1] % 2 == 0, name, "input", input, "an even last dimension"
+    )
+    half = input.shape[-1] // 2
+    rows = float32_at_least(input).reshape(-1, 2 * half)
+    gated = emit("silu", rows[:, :half]) * rows[:, half:]
+    _store_quantised(name, output, output_scale, gated, 0)

@@ -12,8 +12,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
-
 
 def _gates(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, argument: str) -> Tensor:
     size = x.shape[-1]
@@ -91,10 +89,10 @@ def gru_cell(
     name = "gru_cell"
     new = _gates(name, input, w_ih, b_ih, "input")
     old = _gates(name, hx, w_hh, b_hh, "hx")
-    return gru_state(new, old, hx)
+    return _gru_state(new, old, hx)
 
 
-def gru_state(new: Tensor, old: Tensor, hx: Tensor) -> Tensor:
+def _gru_state(new: Tensor, old: Tensor, hx: Tensor) -> Tensor:
     """The next state from the gates of the input and those of the state."""
     inputs, states = new.chunk(3, -1), old.chunk(3, -1)
     reset = (inputs[0] + states[0]).sigmoid()
@@ -123,10 +121,10 @@ def lstm_cell(
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
         raise TypeError(f"{name}: hx is {type(hx).__name__}: expected two tensors")
     gates = _gates(name, input, w_ih, b_ih, "input") + _gates(name, hx[0], w_hh, b_hh, "hx[0]")
-    return lstm_state(gates, hx[1])
+    return _lstm_state(gates, hx[1])
 
 
-def lstm_state(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+def _lstm_state(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     """The next state from the gates and the cell."""
     take, keep, fresh, give = gates.chunk(4, -1)
     made = keep.sigmoid() * cell + take.sigmoid() * fresh.tanh()

@@ -15,9 +15,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._operands import wide
 from infinicore.functions.copy.views import diagonal
-from infinicore.functions.matmul.matmul import product
-
-__all__ = ["corrcoef", "cov"]
+from infinicore.functions.matmul.matmul import _product
 
 _CPU = device("cpu")
 
@@ -26,13 +24,8 @@ def _check_weights(name: str, weights: Any, count: int, is_integer: bool) -> Non
     need_tensor("cov", name, weights)
     expect(weights.ndim == 1, "cov", f"{name}.ndim", weights.ndim, "1")
     expect(weights.numel() == count, "cov", f"the size of {name}", weights.numel(), f"{count}")
-    expect(
-        category(weights.dtype) == (1 if is_integer else 2),
-        "cov",
-        f"{name}.dtype",
-        weights.dtype,
-        "integers" if is_integer else "floats",
-    )
+    fits = category(weights.dtype) == (1 if is_integer else 2)
+    expect(fits, "cov", f"{name}.dtype", weights.dtype, "integers" if is_integer else "floats")
     # A device's are not checked, since the host would have to wait.
     if not count or weights.device is not _CPU or _core.is_recording():
         return
@@ -70,7 +63,7 @@ def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) 
         total = emit("maximum", total, 0.0)
         centred = emit("sub", x, mean)
         scaled = emit("mul", centred, weights)
-    made = emit("div", product(scaled, emit_conj(centred.transpose(0, 1))), total)
+    made = emit("div", _product(scaled, emit_conj(centred.transpose(0, 1))), total)
     made = cast_to(made, kind)
     return made if made.numel() != 1 else made.view(())
 

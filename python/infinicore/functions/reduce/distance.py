@@ -10,12 +10,10 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import need_tensor
+from infinicore.functions._checks import need_rank
 from infinicore.functions._operands import wide
 from infinicore.functions.index.gather import take
-from infinicore.functions.reduce.statistics import vector_norm
-
-__all__ = ["cdist", "dist", "pdist"]
+from infinicore.functions.reduce.statistics import _vector_norm
 
 
 @function
@@ -27,11 +25,11 @@ def dist(input: Tensor, other: Tensor, p: float = 2.0) -> Tensor:
     """
     kind = result_type(input, other)
     difference = emit("sub", wide(cast_to(input, kind)), wide(cast_to(other, kind)))
-    return cast_to(vector_norm(difference, p, None, False), real_type(kind))
+    return cast_to(_vector_norm(difference, p, None, False), real_type(kind))
 
 
 def _rows_apart(a: Tensor, b: Tensor, p: float) -> Tensor:
-    return vector_norm(emit("sub", a.unsqueeze(-2), b.unsqueeze(-3)), p, -1, False)
+    return _vector_norm(emit("sub", a.unsqueeze(-2), b.unsqueeze(-3)), p, -1, False)
 
 
 @function
@@ -64,9 +62,7 @@ def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
     >>> infinicore.pdist(infinicore.tensor([[0., 0.], [3., 4.]]))
     tensor([5.])
     """
-    need_tensor("pdist", "input", input)
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist: input has {input.ndim} dimensions: expected 2")
+    need_rank("pdist", "input", input, 2)
     count = input.shape[0]
     places = [i * count + j for i in range(count) for j in range(i + 1, count)]
     if not places:

@@ -10,18 +10,16 @@ from infinicore._dtype import category
 from infinicore._emit import emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.matmul import check_ranks, product
-
-__all__ = ["dot", "vdot"]
+from infinicore.functions.matmul.matmul import _check_ranks, _product
 
 
 def _dot(name: str, a: Tensor, b: Tensor, out: Any) -> Tensor:
-    check_ranks(name, input=(a, 1), other=(b, 1))
+    _check_ranks(name, input=(a, 1), other=(b, 1))
     if a.shape != b.shape:
         raise RuntimeError(f"{name}: {a.shape[0]} and {b.shape[0]} elements: expected as many")
     kind = result_type(a, b)
     if category(kind) < 2:
-        return product(a, b, 1.0, out, name)
+        return _product(a, b, 1.0, out, name)
     made = _core.empty((), kind, a.device) if out is None else out
     if made.dtype is kind:
         return emit("dot", a, b, out=made)

@@ -10,7 +10,7 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._checks import dim_of, expect
 from infinicore.functions._operands import wide
 from infinicore.functions._results import Ordered
 from infinicore.functions.copy.cat import cat
@@ -18,9 +18,7 @@ from infinicore.functions.declared.reduce import argmax
 from infinicore.functions.declared.scan import cummax
 from infinicore.functions.elementwise.comparison import where
 from infinicore.functions.index.gather import gather
-from infinicore.functions.sort.sort import sort, sorted_along
-
-__all__ = ["median", "mode", "nanmedian", "nanquantile", "quantile"]
+from infinicore.functions.sort.sort import _sorted_along, sort
 
 
 def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> Any:
@@ -34,7 +32,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             nothing = tensor_for(math.nan, x.dtype, x.device)
             return Ordered(nothing, nothing)
         raise IndexError(f"{name}: the dimension is empty: expected one element or more")
-    values, places = sorted_along(x, at)
+    values, places = _sorted_along(x, at)
     if category(x.dtype) < 2:
         line = values.narrow(at, (count - 1) // 2, 1), places.narrow(at, (count - 1) // 2, 1)
     else:
@@ -91,8 +89,7 @@ def _quantiles(
     if input.dtype._code not in ("F32", "F64", "F16", "BF16"):
         raise RuntimeError(f"{name}: the type is {input.dtype!r}: expected floats")
     if not isinstance(q, Tensor):
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}: q is {q}: expected 0 to 1")
+        expect(0 <= q <= 1, name, "q", q, "0 to 1", RuntimeError)
         q = tensor_for(float(q), input.dtype, input.device)
     if q.ndim > 1:
         raise RuntimeError(f"{name}: q has {q.ndim} dimensions: expected 0 or 1")
@@ -102,7 +99,7 @@ def _quantiles(
     count = x.shape[-1]
     if not count:
         raise RuntimeError(f"{name}: the dimension is empty: expected one element or more")
-    values = sorted_along(x, x.ndim - 1)[0]
+    values = _sorted_along(x, x.ndim - 1)[0]
     missing = emit("sum", cast_to(emit("isnan", x), x.dtype), dim=[x.ndim - 1], keepdim=True)
     spots = cast_to(q, x.dtype).reshape(q.numel())
     if skips:
@@ -182,7 +179,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     >>> infinicore.mode(infinicore.tensor([2, 1, 2, 3])).values
     tensor(2)
     """
-    need_tensor("mode", "input", input)
     place = dim_of("mode", input, dim)
     if input.ndim == 0:
         return Ordered(input.clone(), arange(1, device=input.device).reshape(()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinicore._creation import shape_of
+from infinicore._creation import _shape_of
 from infinicore._dtype import bool_, category, dtype, int64, uint8
 from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
@@ -16,23 +16,8 @@ from infinicore.functions._checks import dim_of, folded_dims
 from infinicore.functions._operands import wide
 from infinicore.functions._results import Extremes, Ordered
 
-__all__ = [
-    "all",
-    "aminmax",
-    "any",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "nanmean",
-    "nansum",
-    "prod",
-    "sum",
-    "sum_to_size",
-]
 
-
-def folded(
+def _folded(
     function: str,
     operator: str,
     input: Tensor,
@@ -46,7 +31,7 @@ def folded(
     return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)
 
 
-def into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
+def _into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
     """The result in this type, or in that of `out`."""
     return cast_to(made, kind) if out is None else placed(function, made, out)
 
@@ -76,7 +61,7 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     >>> infinicore.sum_to_size(infinicore.ones(2, 3), 1, 3)
     tensor([[2., 2., 2.]])
     """
-    shape, wanted = tuple(input.shape), tuple(shape_of("sum_to_size", sizes, size))
+    shape, wanted = tuple(input.shape), tuple(_shape_of("sum_to_size", sizes, size))
     front = len(shape) - len(wanted)
     pairs = list(zip(shape[front:], wanted, strict=True)) if front >= 0 else []
     if front < 0 or [pair for pair in pairs if pair[0] != pair[1] != 1]:
@@ -96,8 +81,8 @@ def _narrowed(
     """Sums and products have a type of their own: integers give int64."""
     natural = int64 if category(input.dtype) < 2 else input.dtype
     fits = kind is None and (out is None or out.dtype is natural)
-    made = folded(name, name, input, dim, keepdim, out if fits else None)
-    return made if fits else into(name, made, kind or natural, out)
+    made = _folded(name, name, input, dim, keepdim, out if fits else None)
+    return made if fits else _into(name, made, kind or natural, out)
 
 
 @function
@@ -137,7 +122,7 @@ def mean(
         input = cast_to(input, dtype)
     if category(input.dtype) < 2:
         raise RuntimeError(f"mean: the type is {input.dtype!r}: expected floats, or a float dtype=")
-    return folded("mean", "mean", input, dim, keepdim, out)
+    return _folded("mean", "mean", input, dim, keepdim, out)
 
 
 @function
@@ -181,11 +166,11 @@ def nanmean(
         raise RuntimeError(f"nanmean: the type is {kind!r}: expected floats, or a float dtype=")
     x = wide(input)
     missing = emit("isnan", x)
-    total = folded(
+    total = _folded(
         "nanmean", "sum", emit("where", missing, tensor_for(0, x.dtype, x.device), x), dim, keepdim
     )
-    count = folded("nanmean", "sum", cast_to(emit("logical_not", missing), x.dtype), dim, keepdim)
-    return into("nanmean", emit("div", total, count), kind, out)
+    count = _folded("nanmean", "sum", cast_to(emit("logical_not", missing), x.dtype), dim, keepdim)
+    return _into("nanmean", emit("div", total, count), kind, out)
 
 
 @function
@@ -198,7 +183,7 @@ def aminmax(
     tensor(3)
     """
     low, high = (
-        folded("aminmax", name, input, dim, keepdim, each)
+        _folded("aminmax", name, input, dim, keepdim, each)
         for name, each in zip(("amin", "amax"), out or (None, None), strict=True)
     )
     return Extremes(low, high)
@@ -208,11 +193,11 @@ def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any
     if isinstance(dim, Tensor):
         return emit(f"{name}imum", input, dim, out=out)
     if dim is None:
-        return folded(name, f"a{name}", input, None, keepdim, out)
+        return _folded(name, f"a{name}", input, None, keepdim, out)
     at = dim_of(name, input, dim)
     values, indices = out if out is not None else (None, None)
-    made = folded(name, f"a{name}", input, at, keepdim, values)
-    return Ordered(made, folded(name, f"arg{name}", input, at, keepdim, indices))
+    made = _folded(name, f"a{name}", input, at, keepdim, values)
+    return Ordered(made, _folded(name, f"arg{name}", input, at, keepdim, indices))
 
 
 @function
@@ -253,10 +238,10 @@ def min(
 
 def _truth(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Tensor:
     if input.dtype is uint8 and out is None:
-        return cast_to(folded(name, name, input, dim, keepdim), uint8)
+        return cast_to(_folded(name, name, input, dim, keepdim), uint8)
     if isinstance(out, Tensor) and out.dtype is not bool_:
-        return into(name, folded(name, name, input, dim, keepdim), out.dtype, out)
-    return folded(name, name, input, dim, keepdim, out)
+        return _into(name, _folded(name, name, input, dim, keepdim), out.dtype, out)
+    return _folded(name, name, input, dim, keepdim, out)
 
 
 @function
@@ -286,4 +271,4 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> infinicore.count_nonzero(infinicore.tensor([3, 0, 5]))
     tensor(2)
     """
-    return folded("count_nonzero", "sum", cast_to(emit("not_equal", input, 0), int64), dim, False)
+    return _folded("count_nonzero", "sum", cast_to(emit("not_equal", input, 0), int64), dim, False)

@@ -13,8 +13,6 @@ from infinicore.functions._checks import dim_of, expect, integers
 from infinicore.functions._index_checks import is_known
 from infinicore.functions._operands import counting
 
-__all__ = ["segment_reduce"]
-
 _WAYS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
 _STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 
@@ -60,8 +58,7 @@ def segment_reduce(
     tensor([3., 4.])
     """
     name = "segment_reduce"
-    if reduce not in _WAYS:
-        raise ValueError(f"{name}: reduce is {reduce!r}: expected one of {', '.join(_WAYS)}")
+    expect(reduce in _WAYS, name, "reduce", repr(reduce), f"one of {', '.join(_WAYS)}")
     if indices is not None:
         raise RuntimeError(f"{name}: indices is given: expected lengths or offsets")
     if (lengths is None) == (offsets is None):

@@ -10,12 +10,10 @@ from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, dims_of, need_tensor
+from infinicore.functions._checks import dim_of, dims_of
 from infinicore.functions._operands import wide
 from infinicore.functions.elementwise.comparison import where
-from infinicore.functions.reduce.reduction import folded, into
-
-__all__ = ["logsumexp", "norm", "renorm", "std", "std_mean", "var", "var_mean"]
+from infinicore.functions.reduce.reduction import _folded, _into
 
 
 def _variance_and_mean(
@@ -58,7 +56,7 @@ def var(
     tensor(1.)
     """
     variance, _ = _variance_and_mean("var", input, dim, unbiased, keepdim, correction)
-    return into("var", variance, real_type(input.dtype), out)
+    return _into("var", variance, real_type(input.dtype), out)
 
 
 @function
@@ -77,7 +75,7 @@ def std(
     tensor(1.)
     """
     variance, _ = _variance_and_mean("std", input, dim, unbiased, keepdim, correction)
-    return into("std", emit("sqrt", variance), real_type(input.dtype), out)
+    return _into("std", emit("sqrt", variance), real_type(input.dtype), out)
 
 
 @function
@@ -135,39 +133,41 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None
     x = wide(cast_to(input, kind))
     dims = dims_of("logsumexp", x, dim)
     if math.prod(x.shape[d] for d in dims) == 0:
-        return into(
+        return _into(
             "logsumexp",
-            emit("log", folded("logsumexp", "sum", x, dims or None, keepdim)),
+            emit("log", _folded("logsumexp", "sum", x, dims or None, keepdim)),
             kind,
             out,
         )
     real = parts(x)[0] if kind.is_complex else x
-    high = folded("logsumexp", "amax", real, dims, True)
+    high = _folded("logsumexp", "amax", real, dims, True)
     # Nothing is taken away where the largest is infinite: inf - inf would be NaN.
     high = emit("where", emit("isinf", high), tensor_for(0, real.dtype, x.device), high)
-    total = folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
+    total = _folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
     made = emit("add", emit("log", total), high)
     if not keepdim:
         kept = [size for d, size in enumerate(made.shape) if d not in dims]
         made = made.view(*kept) if kept else made.view(())
-    return into("logsumexp", made, kind, out)
+    return _into("logsumexp", made, kind, out)
 
 
-def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
+def _vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
     """(sum of |x| ** p) ** (1 / p); p = inf, -inf and 0 as limits."""
+    if p == 2 and not x.dtype.is_complex:
+        return emit("sqrt", _folded("norm", "sum", emit("mul", x, x), dim, keepdim))  # type: ignore[no-any-return]
     size = emit("abs", x)
     x = size if x.dtype.is_complex else x
     if p == math.inf:
-        return folded("norm", "amax", size, dim, keepdim)
+        return _folded("norm", "amax", size, dim, keepdim)
     if p == -math.inf:
-        return folded("norm", "amin", size, dim, keepdim)
+        return _folded("norm", "amin", size, dim, keepdim)
     if p == 0:
-        return folded("norm", "sum", cast_to(emit("not_equal", x, 0), x.dtype), dim, keepdim)
+        return _folded("norm", "sum", cast_to(emit("not_equal", x, 0), x.dtype), dim, keepdim)
     if p == 1:
-        return folded("norm", "sum", size, dim, keepdim)
+        return _folded("norm", "sum", size, dim, keepdim)
     if p == 2:
-        return emit("sqrt", folded("norm", "sum", emit("mul", x, x), dim, keepdim))
-    total = folded("norm", "sum", emit("pow", size, float(p)), dim, keepdim)
+        return emit("sqrt", _folded("norm", "sum", emit("mul", x, x), dim, keepdim))
+    total = _folded("norm", "sum", emit("pow", size, float(p)), dim, keepdim)
     return emit("pow", total, 1 / p)
 
 
@@ -201,17 +201,17 @@ def norm(
             )
         rest = [d for d in range(x.ndim) if d not in pair]
         singular = emit("svd", x.permute(*rest, *pair))[1]
-        made = folded("norm", "sum", singular, -1, False)
+        made = _folded("norm", "sum", singular, -1, False)
         if keepdim:
             for d in sorted(pair):
                 made = made.unsqueeze(d)
     elif p is None or p == "fro":
-        made = vector_norm(x, 2, dim, keepdim)
+        made = _vector_norm(x, 2, dim, keepdim)
     elif isinstance(p, str):
         raise ValueError(f"norm: p is {p!r}: expected a number, 'fro' or 'nuc'")
     else:
-        made = vector_norm(x, p, dim, keepdim)
-    return into("norm", made, kind, out)
+        made = _vector_norm(x, p, dim, keepdim)
+    return _into("norm", made, kind, out)
 
 
 @function
@@ -223,7 +223,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    need_tensor("renorm", "input", input)
     if category(input.dtype) < 2:
         raise TypeError(f"renorm: input has type {input.dtype!r}: expected floats")
     if input.ndim < 2 or p <= 0 or maxnorm < 0:

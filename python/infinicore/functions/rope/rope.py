@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._checks import expect, expect_shape, integers, need_tensor
 from infinicore.functions._operands import counting, with_rows
-
-__all__ = ["fused_rotary_embedding_", "mrope"]
 
 
 class Rotated(NamedTuple):
@@ -66,7 +64,7 @@ def mrope(
     return Rotated(made[0].view(*q.shape), made[1].view(*k.shape))
 
 
-def rotate_first(x: Tensor, angles: Tensor, is_neox: bool) -> None:
+def _rotate_first(x: Tensor, angles: Tensor, is_neox: bool) -> None:
     """Rotates the first dimensions of x [tokens, heads, D] in place; `angles` [tokens, R] has the
     cosines of a token, then its sines."""
     half = angles.shape[1] // 2
@@ -80,29 +78,21 @@ def rotate_first(x: Tensor, angles: Tensor, is_neox: bool) -> None:
     emit("rope", part, rows, sin, cos, algo=int(is_neox), out=part)
 
 
-def angles_of(name: str, cos_sin_cache: Tensor, positions: Tensor, like: Tensor) -> Tensor:
+def _angles_of(name: str, cos_sin_cache: Tensor, positions: Tensor, like: Tensor) -> Tensor:
     """The rows of a table for positions."""
     need_tensor(name, "cos_sin_cache", cos_sin_cache, 2)
-    expect(
-        cos_sin_cache.shape[1] % 2 == 0,
-        name,
-        "cos_sin_cache.shape",
-        tuple(cos_sin_cache.shape),
-        "an even number of columns",
-    )
+    fits = cos_sin_cache.shape[1] % 2 == 0
+    expect_shape(fits, name, "cos_sin_cache", cos_sin_cache, "an even number of columns")
     places = integers(name, "positions", positions).flatten()
     return cast_to(emit("index_select", cos_sin_cache, places, dim=0), like.dtype)
 
 
-def in_heads(name: str, argument: str, x: Any, head_size: int) -> Tensor:
+def _in_heads(name: str, argument: str, x: Any, head_size: int) -> Tensor:
     """A view [tokens, heads, head_size] of [tokens, heads * head_size] or of itself."""
     need_tensor(name, argument, x)
+    fits = x.ndim >= 2 and (x.shape[-1] == head_size or x.shape[-1] % head_size == 0)
     expect(
-        x.ndim >= 2 and (x.shape[-1] == head_size or x.shape[-1] % head_size == 0),
-        name,
-        f"{argument}.shape",
-        tuple(x.shape),
-        f"a last dimension of heads of {head_size}",
+        fits, name, f"{argument}.shape", tuple(x.shape), f"a last dimension of heads of {head_size}"
     )
     if x.ndim == 3 and x.shape[-1] == head_size:
         return x  # type: ignore[no-any-return]
@@ -116,29 +106,6 @@ def in_heads(name: str, argument: str, x: Any, head_size: int) -> Tensor:
 
 
 @function
-def _fused_rotary_embedding(
-    query: Tensor,
-    key: Tensor | None,
-    positions: Tensor,
-    head_size: int,
-    cos_sin_cache: Tensor,
-    is_neox: bool,
-) -> Any:
-    name = "fused_rotary_embedding_"
-    angles = angles_of(name, cos_sin_cache, positions, query)
-    expect(
-        angles.shape[1] <= head_size,
-        name,
-        "cos_sin_cache.shape",
-        tuple(cos_sin_cache.shape),
-        f"at most {head_size} columns",
-    )
-    rotate_first(in_heads(name, "query", query, head_size), angles, is_neox)
-    if key is not None:
-        rotate_first(in_heads(name, "key", key, head_size), angles, is_neox)
-    return query if key is None else (query, key)
-
-
 def fused_rotary_embedding_(
     query: Tensor,
     key: Tensor | None,
@@ -157,4 +124,10 @@ def fused_rotary_embedding_(
     >>> x
     tensor([[-1.,  1.]])
     """
-    _fused_rotary_embedding(query, key, positions, head_size, cos_sin_cache, is_neox)
+    name = "fused_rotary_embedding_"
+    angles = _angles_of(name, cos_sin_cache, positions, query)
+    fits = angles.shape[1] <= head_size
+    expect_shape(fits, name, "cos_sin_cache", cos_sin_cache, f"at most {head_size} columns")
+    _rotate_first(_in_heads(name, "query", query, head_size), angles, is_neox)
+    if key is not None:
+        _rotate_first(_in_heads(name, "key", key, head_size), angles, is_neox)

@@ -8,18 +8,8 @@ from infinicore._dtype import bool_, dtype
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of
+from infinicore.functions._checks import dim_of, expect, need_rank
 from infinicore.functions.copy.cat import cat
-
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_trapezoid",
-    "diff",
-    "logcumsumexp",
-    "trapezoid",
-    "trapz",
-]
 
 
 def _running(name: str, input: Tensor, dim: int, kind: dtype | None, out: Any) -> Tensor:
@@ -81,11 +71,9 @@ def diff(
     >>> infinicore.diff(infinicore.tensor([1, 3, 7]))
     tensor([2, 4])
     """
-    if not input.ndim:
-        raise RuntimeError("diff: input has no dimensions: expected one or more")
+    need_rank("diff", "input", input, 1, or_more=True)
     at = dim_of("diff", input, dim)
-    if n < 0:
-        raise RuntimeError(f"diff: n is {n}: expected 0 or more")
+    expect(n >= 0, "diff", "n", n, "0 or more", RuntimeError)
     if n == 0:
         return emit("rearrange", input)
     parts = [each for each in (prepend, input, append) if each is not None]

@@ -11,10 +11,8 @@ from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function, write
 from infinicore._ranges import linspace
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import need_tensor
+from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._results import Histogram
-
-__all__ = ["bincount", "histc", "histogram"]
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any = None) -> Tensor:
@@ -27,8 +25,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any
     _core.refuse_while_recording("bincount")
     if need_tensor("bincount", "input", input).ndim != 1 or category(input.dtype) > 1:
         raise RuntimeError("bincount: expected a vector of integers")
-    if minlength < 0:
-        raise RuntimeError(f"bincount: minlength is {minlength}: expected 0 or more")
+    expect(minlength >= 0, "bincount", "minlength", minlength, "0 or more", RuntimeError)
     length = minlength
     if input.numel():
         if int(input.min().item()) < 0:
@@ -50,7 +47,7 @@ def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
     return emit("bincount", input, weights, out=target, length=length)
 
 
-def range_of(
+def _range_of(
     name: str, input: Tensor, low: float, high: float, margin: float
 ) -> tuple[float, float]:
     """The range of a histogram: that of the values if it is empty, and around a single value as
@@ -85,9 +82,8 @@ def histc(
     tensor([0., 2., 1., 0.])
     """
     need_tensor("histc", "input", input)
-    if bins < 1:
-        raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
-    low, high = range_of("histc", input, float(min), float(max), 1.0)
+    expect(bins >= 1, "histc", "bins", bins, "1 or more", RuntimeError)
+    low, high = _range_of("histc", input, float(min), float(max), 1.0)
     return _histc(input, int(bins), low, high, out=out)
 
 
@@ -111,7 +107,7 @@ def histogram(
         edges = bins.clone()
     else:
         low, high = map(float, range) if range else (0.0, 0.0)
-        low, high = range_of("histogram", input, low, high, 0.5)
+        low, high = _range_of("histogram", input, low, high, 0.5)
         edges = linspace(low, high, int(bins) + 1, dtype=input.dtype, device=input.device)
     made = _histogram(input, edges, weight, density)
     result = Histogram(made, edges)

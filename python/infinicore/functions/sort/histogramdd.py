@@ -9,9 +9,7 @@ import infinicore
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
-from infinicore.functions.sort.histogram import range_of
-
-__all__ = ["histogramdd"]
+from infinicore.functions.sort.histogram import _range_of
 
 
 class HistogramOfPoints(NamedTuple):
@@ -75,7 +73,7 @@ def histogramdd(
             continue
         expect(each > 0, name, "bins", each, "1 or more")
         low, high = (0.0, 0.0) if range is None else map(float, range[2 * d : 2 * d + 2])
-        low, high = range_of(name, points[:, d], low, high, 0.5)
+        low, high = _range_of(name, points[:, d], low, high, 0.5)
         kind: Any = {"dtype": input.dtype, "device": input.device}
         edges.append(infinicore.linspace(low, high, int(each) + 1, **kind))
     return HistogramOfPoints(_counted(points, edges, weight, bool(density)), tuple(edges))

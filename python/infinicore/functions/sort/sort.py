@@ -9,14 +9,12 @@ from infinicore._dtype import bool_, category, int32, int64
 from infinicore._emit import cast_to, device_of, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._checks import dim_of, expect, need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.functions._results import Ordered
 
-__all__ = ["argsort", "bucketize", "isin", "kthvalue", "msort", "searchsorted", "sort", "topk"]
 
-
-def sorted_along(
+def _sorted_along(
     input: Tensor, dim: int, descending: bool = False, stable: bool = True, out: Any = None
 ) -> Any:
     """Elements in order, and their indices."""
@@ -26,7 +24,7 @@ def sorted_along(
 @function
 def _sort(input: Tensor, dim: int, descending: bool, stable: bool, *, out: Any = None) -> Any:
     at = dim_of("sort", input, dim)
-    return Ordered(*sorted_along(input, at, descending, stable, out))
+    return Ordered(*_sorted_along(input, at, descending, stable, out))
 
 
 def sort(
@@ -57,7 +55,7 @@ def argsort(
     >>> infinicore.argsort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return sorted_along(input, dim_of("argsort", input, dim), descending, stable)[1]
+    return _sorted_along(input, dim_of("argsort", input, dim), descending, stable)[1]
 
 
 @function
@@ -67,15 +65,14 @@ def msort(input: Tensor) -> Tensor:
     >>> infinicore.msort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 3])
     """
-    return sorted_along(input, 0)[0]
+    return _sorted_along(input, 0)[0]
 
 
 @function
 def _topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool, *, out: Any = None) -> Any:
     at = dim_of("topk", input, dim)
     size = input.shape[at] if input.ndim else 1
-    if not 0 <= k <= size:
-        raise RuntimeError(f"topk: k is {k}: expected 0 to {size}")
+    expect(0 <= k <= size, "topk", "k", k, f"0 to {size}", RuntimeError)
     shape = list(input.shape)
     flat = input if input.ndim else input.view(1)
     shape[at : at + 1] = [k] if input.ndim else []
@@ -116,12 +113,17 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     """
     at = dim_of("kthvalue", input, dim)
     size = input.shape[at] if input.ndim else 1
-    if not 1 <= k <= size:
-        raise RuntimeError(f"kthvalue: k is {k}: expected 1 to {size}")
-    values, indices = sorted_along(input, at)
+    expect(1 <= k <= size, "kthvalue", "k", k, f"1 to {size}", RuntimeError)
     if not input.ndim:
-        return Ordered(values, indices)
-    parts = [each.narrow(at, k - 1, 1) for each in (values, indices)]
+        return Ordered(*_sorted_along(input, at))
+    if k <= size // 2:  # in the same order, of equal ones too
+        shape = [*input.shape[:at], k, *input.shape[at + 1 :]]
+        kinds = input.dtype, int64
+        room = tuple(_core.empty(shape, kind, input.device) for kind in kinds)
+        made = emit("topk", input, k=k, dim=at, largest=False, sorted=True, out=room)
+    else:
+        made = _sorted_along(input, at)
+    parts = [each.narrow(at, k - 1, 1) for each in made]
     return Ordered(*(each if keepdim else each.squeeze(at) for each in parts))
 
 
@@ -168,8 +170,7 @@ def searchsorted(
     tensor([1, 3])
     """
     if side is not None:
-        if side not in ("left", "right"):
-            raise ValueError(f"searchsorted: side is {side!r}: expected 'left' or 'right'")
+        expect(side in ("left", "right"), "searchsorted", "side", repr(side), "'left' or 'right'")
         right = side == "right"
     kind = int32 if out_int32 else int64
     if isinstance(sorted_sequence, Tensor) and sorted_sequence.ndim:
@@ -205,7 +206,7 @@ def _isin(elements: Operand, test_elements: Operand, invert: bool) -> Tensor:
         held = emit("any", each, dim=[each.ndim - 1])
     else:
         order = cast_to(tests, int32) if common is bool_ else tests
-        order = sorted_along(order.reshape(count), 0)[0]
+        order = _sorted_along(order.reshape(count), 0)[0]
         flat = cast_to(elements, order.dtype).reshape(elements.numel())
         at = emit("searchsorted", order, flat, right=False)
         at = emit("minimum", at, count - 1)

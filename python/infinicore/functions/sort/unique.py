@@ -15,8 +15,6 @@ from infinicore.functions.copy.cat import cat
 from infinicore.functions.index.gather import index_select
 from infinicore.functions.sort.sort import argsort, sort
 
-__all__ = ["unique", "unique_consecutive"]
-
 
 @function
 def _new_ones(input: Tensor) -> Tensor:

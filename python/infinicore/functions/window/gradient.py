@@ -11,8 +11,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import dims_of, expect
 from infinicore.functions._operands import floats
 
-__all__ = ["gradient"]
-
 
 def _spacings(spacing: Any, count: int) -> list[Any]:
     """A distance, or coordinates, for each dimension."""
@@ -34,13 +32,8 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
 
     if not isinstance(spacing, Tensor):
         return infinicore.cat(_even_slopes(at, size, spacing, edge_order), dim)
-    expect(
-        tuple(spacing.shape) == (size,),
-        "gradient",
-        "the shape of a spacing",
-        tuple(spacing.shape),
-        f"[{size}]",
-    )
+    fits = tuple(spacing.shape) == (size,)
+    expect(fits, "gradient", "the shape of a spacing", tuple(spacing.shape), f"[{size}]")
     gaps = floats(spacing).diff().reshape(-1, *[1] * (x.ndim - dim - 1))
     first, second = gaps[:-1], gaps[1:]
     start, after, before, end = gaps[:1], gaps[1:2], gaps[-2:-1], gaps[-1:]

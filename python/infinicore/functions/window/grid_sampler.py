@@ -8,8 +8,6 @@ import infinicore
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
-
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 

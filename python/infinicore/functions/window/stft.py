@@ -8,8 +8,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions._index_checks import is_known
 
-__all__ = ["istft", "stft"]
-
 _NOTHING = 1e-11  # of a sum of squared windows: no signal can be told from less
 
 

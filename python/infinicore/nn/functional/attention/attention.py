@@ -11,11 +11,9 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions._operands import counting, wide_floats
-from infinicore.nn.functional.matmul.linear import matrix_product
+from infinicore.nn.functional.matmul.linear import _matrix_product
 from infinicore.nn.functional.random.dropout import dropout
 from infinicore.op._shapes import broadcast
-
-__all__ = ["flash_attention", "scaled_dot_product_attention"]
 
 
 @function
@@ -74,20 +72,10 @@ def scaled_dot_product_attention(
     name = "scaled_dot_product_attention"
     for argument, tensor in (("query", query), ("key", key), ("value", value)):
         expect(tensor.ndim >= 2, name, f"{argument}.ndim", tensor.ndim, "2 or more")
-    expect(
-        key.shape[-1] == query.shape[-1],
-        name,
-        "the last size of key",
-        key.shape[-1],
-        f"that of query, {query.shape[-1]}",
-    )
-    expect(
-        key.shape[-2] == value.shape[-2],
-        name,
-        "the number of values",
-        value.shape[-2],
-        f"that of keys, {key.shape[-2]}",
-    )
+    fits = key.shape[-1] == query.shape[-1]
+    expect(fits, name, "the last size of key", key.shape[-1], f"that of query, {query.shape[-1]}")
+    fits = key.shape[-2] == value.shape[-2]
+    expect(fits, name, "the number of values", value.shape[-2], f"that of keys, {key.shape[-2]}")
     expect(0 <= dropout_p <= 1, name, "dropout_p", dropout_p, "a number from 0 to 1")
     if is_causal and attn_mask is not None:
         raise ValueError(f"{name}: attn_mask is a tensor: expected None with is_causal")
@@ -102,7 +90,7 @@ def scaled_dot_product_attention(
         key, value = _shared(name, query, key), _shared(name, query, value)
     lead = _lead(name, query, key, value)
     q, k = (_folded(wide_floats(x), lead) for x in (query, key))
-    scores = matrix_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
+    scores = _matrix_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
     if is_causal:
         seen = emit("less_equal", counting(keys, query), counting(length, query).unsqueeze(1))
         scores = emit("where", seen, scores, -math.inf)
@@ -117,7 +105,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         shares = dropout(shares, dropout_p)
     lead = list(shares.shape[:-2])
-    made = matrix_product(_folded(shares, lead), _folded(wide_floats(value), lead))
+    made = _matrix_product(_folded(shares, lead), _folded(wide_floats(value), lead))
     return cast_to(made.view(*lead, length, value.shape[-1]), query.dtype)
 
 

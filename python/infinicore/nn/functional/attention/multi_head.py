@@ -9,8 +9,6 @@ from infinicore._dtype import bool_
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 
-__all__ = ["multi_head_attention_forward"]
-
 
 def _additive(argument: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
     """A mask as numbers that are added to scores: -inf where it is true."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import infinicore
 from infinicore import _core
 from infinicore._dtype import category
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import batched, expect, need_tensor, sizes
+from infinicore.functions._checks import batched, expect, expect_shape, need_tensor, sizes
 from infinicore.functions._operands import exact_floats
-
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
 
 def _named(body: Callable[..., Any], name: str, text: str) -> Any:
@@ -30,13 +29,7 @@ def _operands(
     x, alone = batched(name, input, rank)
     expect(weight.ndim == rank + 2, name, "weight.ndim", weight.ndim, f"{rank + 2}")
     if bias is not None:
-        expect(
-            tuple(bias.shape) == (outputs,),
-            name,
-            "bias.shape",
-            tuple(bias.shape),
-            f"[{outputs}]",
-        )
+        expect_shape(tuple(bias.shape) == (outputs,), name, "bias", bias, f"[{outputs}]")
     kind = result_type(input, weight)
     if bias is not None and category(bias.dtype) > max(category(kind), 1):
         raise TypeError(f"{name}: bias has type {bias.dtype!r}: expected that of input, {kind!r}")
@@ -60,13 +53,8 @@ def _conv(rank: int) -> Any:
         need_tensor(name, "weight", weight)
         x, w, b, alone = _operands(name, input, weight, bias, rank, weight.shape[0])
         expect(groups >= 1, name, "groups", groups, "1 or more")
-        expect(
-            x.shape[1] == w.shape[1] * groups,
-            name,
-            "the number of input's channels",
-            x.shape[1],
-            f"{w.shape[1] * groups}",
-        )
+        fits = x.shape[1] == w.shape[1] * groups
+        expect(fits, name, "the number of input's channels", x.shape[1], f"{w.shape[1] * groups}")
         expect(w.shape[0] % groups == 0, name, "groups", groups, f"a divisor of {w.shape[0]}")
         steps = sizes(name, "stride", stride, rank, 1)
         gaps = sizes(name, "dilation", dilation, rank, 1)
@@ -149,25 +137,15 @@ def _conv_transpose(rank: int) -> Any:
         expect(weight.ndim == rank + 2, name, "weight.ndim", weight.ndim, f"{rank + 2}")
         outputs = weight.shape[1] * groups
         x, w, b, alone = _operands(name, input, weight, bias, rank, outputs)
-        expect(
-            x.shape[1] == w.shape[0],
-            name,
-            "the number of input's channels",
-            x.shape[1],
-            f"{w.shape[0]}",
-        )
+        fits = x.shape[1] == w.shape[0]
+        expect(fits, name, "the number of input's channels", x.shape[1], f"{w.shape[0]}")
         expect(w.shape[0] % groups == 0, name, "groups", groups, f"a divisor of {w.shape[0]}")
         steps = sizes(name, "stride", stride, rank, 1)
         gaps = sizes(name, "dilation", dilation, rank, 1)
         more = sizes(name, "output_padding", output_padding, rank)
         for extra, step, gap in zip(more, steps, gaps, strict=True):
-            expect(
-                extra < max(step, gap),
-                name,
-                "output_padding",
-                output_padding,
-                "less than stride or dilation",
-            )
+            fits = extra < max(step, gap)
+            expect(fits, name, "output_padding", output_padding, "less than stride or dilation")
         result = emit(
             "conv_transpose",
             x,
@@ -195,3 +173,19 @@ def _conv_transpose(rank: int) -> Any:
 
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (_conv_transpose(r) for r in (1, 2, 3))
+
+
+@function
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution over input [T, N, C_in] with weight [K, C_in, C_out] and bias [C_out].
+
+    >>> one = infinicore.ones(2, 1, 1)
+    >>> F.conv_tbc(one, one, infinicore.zeros(1)).flatten()
+    tensor([2.])
+    """
+    expect(input.ndim == 3, "conv_tbc", "input.ndim", input.ndim, "3")
+    expect(weight.ndim == 3, "conv_tbc", "weight.ndim", weight.ndim, "3")
+    made = infinicore.nn.functional.conv1d(
+        input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad
+    )
+    return made.permute(2, 0, 1)

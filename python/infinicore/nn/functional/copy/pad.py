@@ -8,9 +8,7 @@ from infinicore import _core
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
-
-__all__ = ["pad"]
+from infinicore.functions._checks import expect
 
 _MODES = ("constant", "reflect", "replicate", "circular")
 
@@ -27,24 +25,13 @@ def pad(
     tensor([0, 1, 2, 0, 0])
     """
     name = "pad"
-    need_tensor(name, "input", input)
     expect(mode in _MODES, name, "mode", repr(mode), f"one of {_MODES}")
     ends = list(pad)
     expect(len(ends) % 2 == 0, name, "the length of pad", len(ends), "an even number")
-    expect(
-        len(ends) <= 2 * input.ndim,
-        name,
-        "the length of pad",
-        len(ends),
-        f"{2 * input.ndim} at most",
-    )
-    expect(
-        mode == "constant" or value is None or value == 0,
-        name,
-        "value",
-        value,
-        f"None with mode {mode!r}",
-    )
+    fits = len(ends) <= 2 * input.ndim
+    expect(fits, name, "the length of pad", len(ends), f"{2 * input.ndim} at most")
+    fits = mode == "constant" or value is None or value == 0
+    expect(fits, name, "value", value, f"None with mode {mode!r}")
     shape = list(input.shape)
     for i in range(len(ends) // 2):
         before, after = ends[2 * i], ends[2 * i + 1]

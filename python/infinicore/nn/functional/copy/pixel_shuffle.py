@@ -6,8 +6,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
-
 
 @function
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:

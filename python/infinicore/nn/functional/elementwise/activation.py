@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinicore._dtype import category
+from infinicore._dtype import category, float64
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect
-
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "hardsigmoid",
-    "hardtanh",
-    "leaky_relu",
-    "logsigmoid",
-    "prelu",
-    "relu6",
-]
+from infinicore.functions._checks import expect, expect_shape
 
 
 @function
@@ -55,8 +43,11 @@ def leaky_relu(
     >>> F.leaky_relu(infinicore.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
+    target = input if inplace else out
+    if category(input.dtype) == 2:
+        return emit("prelu", input, float(negative_slope), out=target)
     scaled = emit("mul", input, float(negative_slope))
-    return emit("where", emit("greater", input, 0.0), input, scaled, out=input if inplace else out)
+    return emit("where", emit("greater", input, 0.0), input, scaled, out=target)
 
 
 @function
@@ -109,10 +100,13 @@ def hardtanh(
     tensor([-1.0000,  0.5000])
     """
     expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
+    target = input if inplace else out
+    if category(input.dtype) == 2 and input.dtype is not float64:  # the bounds are float32
+        bounds = {"min_val": float(min_val), "max_val": float(max_val)}
+        return emit("hardtanh", input, **bounds, out=target)
     if category(input.dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
-    lower = emit("maximum", input, min_val)
-    return emit("minimum", lower, max_val, out=input if inplace else out)
+    return emit("minimum", emit("maximum", input, min_val), max_val, out=target)
 
 
 @function
@@ -137,13 +131,8 @@ def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     tensor([-1.,  2.])
     """
     channels = input.shape[1] if input.ndim > 1 else 1
-    expect(
-        weight.numel() in (1, channels) and weight.ndim <= 1,
-        "prelu",
-        "weight.shape",
-        tuple(weight.shape),
-        f"[1] or [{channels}]",
-    )
+    fits = weight.numel() in (1, channels) and weight.ndim <= 1
+    expect_shape(fits, "prelu", "weight", weight, f"[1] or [{channels}]")
     if weight.numel() != 1 or input.ndim > 1:
         slope = weight.reshape(-1, *[1] * (input.ndim - 2))
     else:

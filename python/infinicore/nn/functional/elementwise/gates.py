@@ -9,8 +9,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dimension, expect
 
-__all__ = ["fused_gated_delta_net_gating", "glu", "silu_and_mul"]
-
 
 @function
 def silu_and_mul(input: Tensor, out: Any = None) -> Tensor:

@@ -11,19 +11,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.nn.functional.elementwise import activation
 
-__all__ = [
-    "celu_",
-    "elu_",
-    "hardshrink",
-    "hardtanh_",
-    "leaky_relu_",
-    "rrelu",
-    "rrelu_",
-    "softshrink",
-    "threshold",
-    "threshold_",
-]
-
 
 @function
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:

@@ -13,8 +13,6 @@ from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices, is_known, with_check
 from infinicore.functions._operands import counting, filled, is_dense, run_into, wide_floats
 
-__all__ = ["embedding", "embedding_bag", "one_hot"]
-
 
 def embedding(
     input: Tensor,
@@ -44,8 +42,6 @@ def embedding(
 
 @function
 def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
-    need_tensor("embedding", "input", input)
-    need_tensor("embedding", "weight", weight)
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
     indices, table = input.contiguous(), weight.contiguous()
     return run_into(

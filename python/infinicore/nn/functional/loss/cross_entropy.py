@@ -9,11 +9,9 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect
+from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._index_checks import Made, check_targets, with_check
 from infinicore.functions._operands import reduced, wide_floats
-
-__all__ = ["cross_entropy", "nll_loss"]
 
 
 def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -22,9 +20,7 @@ def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
     if input.ndim == 1:
         input, target = input.unsqueeze(0), target.unsqueeze(0)
     wanted = (input.shape[0], *input.shape[2:])
-    expect(
-        tuple(target.shape) == wanted, name, "target.shape", tuple(target.shape), f"{list(wanted)}"
-    )
+    expect_shape(tuple(target.shape) == wanted, name, "target", target, f"{list(wanted)}")
     return input, target
 
 
@@ -45,13 +41,7 @@ def _with_checked_targets(name: str) -> Callable[[Made], Made]:
 
 def _check_weight(name: str, weight: Tensor | None, classes: int) -> None:
     if weight is not None:
-        expect(
-            tuple(weight.shape) == (classes,),
-            name,
-            "weight.shape",
-            tuple(weight.shape),
-            f"[{classes}]",
-        )
+        expect_shape(tuple(weight.shape) == (classes,), name, "weight", weight, f"[{classes}]")
 
 
 def _picked(
@@ -152,13 +142,8 @@ def _soft(
 ) -> Tensor:
     """With probabilities as the target."""
     name = "cross_entropy"
-    expect(
-        tuple(target.shape) == tuple(input.shape),
-        name,
-        "target.shape",
-        tuple(target.shape),
-        f"that of input, {tuple(input.shape)}",
-    )
+    fits = tuple(target.shape) == tuple(input.shape)
+    expect_shape(fits, name, "target", target, f"that of input, {tuple(input.shape)}")
     x, t = wide_floats(input), wide_floats(target)
     if input.ndim == 1:
         x, t = x.unsqueeze(0), t.unsqueeze(0)

@@ -14,8 +14,6 @@ from infinicore.functions._checks import expect, integers, need_tensor
 from infinicore.functions._index_checks import check_indices, is_known
 from infinicore.functions._operands import wide_floats
 
-__all__ = ["ctc_loss"]
-
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}  # torch.ctc_loss takes these numbers
 
 

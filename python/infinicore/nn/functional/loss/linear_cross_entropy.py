@@ -10,8 +10,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["linear_cross_entropy"]
-
 
 @function
 def _logits(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

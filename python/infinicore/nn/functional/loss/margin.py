@@ -10,22 +10,11 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, same_shape
+from infinicore.functions._checks import expect, expect_shape, integers, same_shape
 from infinicore.functions._index_checks import check_indices, check_targets, with_check
 from infinicore.functions._operands import counting, reduced, wide_floats
-from infinicore.nn.functional.loss.regression import pair, softplus_of
-from infinicore.nn.functional.reduce.distance import distance
-
-__all__ = [
-    "cosine_embedding_loss",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
+from infinicore.nn.functional.loss.regression import _pair, _softplus_of
+from infinicore.nn.functional.reduce.distance import _distance
 
 
 @function
@@ -37,7 +26,7 @@ def hinge_embedding_loss(
     >>> F.hinge_embedding_loss(infinicore.tensor([2.0, 0.25]), infinicore.tensor([1.0, -1.0]))
     tensor(1.3750)
     """
-    x, t = pair("hinge_embedding_loss", input, target)
+    x, t = _pair("hinge_embedding_loss", input, target)
     hinge = emit("maximum", emit("sub", float(margin), x), 0.0)
     loss = emit(
         "add",
@@ -110,13 +99,7 @@ def _rows(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _check_classes(name: str, input: Tensor) -> None:
-    expect(
-        input.ndim == 0 or input.shape[-1] > 0,
-        name,
-        "input.shape",
-        tuple(input.shape),
-        "one class or more",
-    )
+    expect_shape(input.ndim == 0 or input.shape[-1] > 0, name, "input", input, "one class or more")
 
 
 def _check_class(input: Any = None, target: Any = None, *_: Any, **__: Any) -> None:
@@ -151,13 +134,7 @@ def multi_margin_loss(
     rows, classes = x.shape
     expect(tuple(t.shape) == (rows,), name, "target.shape", tuple(target.shape), f"[{rows}]")
     if weight is not None:
-        expect(
-            tuple(weight.shape) == (classes,),
-            name,
-            "weight.shape",
-            tuple(weight.shape),
-            f"[{classes}]",
-        )
+        expect_shape(tuple(weight.shape) == (classes,), name, "weight", weight, f"[{classes}]")
     x, t = wide_floats(x), integers(name, "target", t)
     at_target = emit("gather", x, t.unsqueeze(1), dim=1)
     term = emit("maximum", emit("add", emit("sub", x, at_target), float(margin)), 0.0)
@@ -184,13 +161,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     tensor(0.2500)
     """
     name = "multilabel_margin_loss"
-    expect(
-        tuple(input.shape) == tuple(target.shape),
-        name,
-        "target.shape",
-        tuple(target.shape),
-        f"that of input, {tuple(input.shape)}",
-    )
+    fits = tuple(input.shape) == tuple(target.shape)
+    expect_shape(fits, name, "target", target, f"that of input, {tuple(input.shape)}")
     expect(input.ndim <= 2, name, "input.ndim", input.ndim, "0 to 2")
     _check_classes(name, input)
     x, t = wide_floats(input), integers(name, "target", target)
@@ -226,8 +198,8 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     name = "multilabel_soft_margin_loss"
-    x, t = pair(name, input, target)
-    yes, no = softplus_of(emit("neg", x)), softplus_of(x)
+    x, t = _pair(name, input, target)
+    yes, no = _softplus_of(emit("neg", x)), _softplus_of(x)
     loss = emit("add", emit("mul", t, yes), emit("mul", emit("sub", 1.0, t), no))
     if weight is not None:
         same_shape(name, input, weight, "weight")
@@ -266,9 +238,9 @@ def triplet_margin_loss(
     same_shape(name, anchor, positive, "positive")
     same_shape(name, anchor, negative, "negative")
     a, b, c = wide_floats(anchor), wide_floats(positive), wide_floats(negative)
-    near, far = distance(a, b, p, eps), distance(a, c, p, eps)
+    near, far = _distance(a, b, p, eps), _distance(a, c, p, eps)
     if swap:
-        far = emit("minimum", far, distance(b, c, p, eps))
+        far = emit("minimum", far, _distance(b, c, p, eps))
     kind = real_type(result_type(anchor, positive, negative, 0.0))
     return _triplet(name, near, far, margin, reduction, kind)
 

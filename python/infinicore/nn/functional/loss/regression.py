@@ -9,31 +9,18 @@ from infinicore._complex_parts import real_type
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, same_shape
+from infinicore.functions._checks import expect, expect_shape, same_shape
 from infinicore.functions._index_checks import check_range, with_check
 from infinicore.functions._operands import reduced, wide_floats
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "gaussian_nll_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-]
 
-
-def pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     same_shape(name, input, target)
     return wide_floats(input), wide_floats(target)
 
 
 def _gap(name: str, input: Tensor, target: Tensor) -> Tensor:
-    a, b = pair(name, input, target)
+    a, b = _pair(name, input, target)
     return emit("sub", a, b)
 
 
@@ -130,7 +117,7 @@ def kl_div(
     >>> F.kl_div(infinicore.zeros(2), infinicore.ones(2))
     tensor(0.)
     """
-    x, t = pair("kl_div", input, target)
+    x, t = _pair("kl_div", input, target)
     if log_target:
         loss = emit("mul", emit("exp", t), emit("sub", t, x))
     else:
@@ -159,7 +146,7 @@ def binary_cross_entropy(
     tensor(0.6931)
     """
     name = "binary_cross_entropy"
-    x, t = pair(name, input, target)
+    x, t = _pair(name, input, target)
     yes = emit("maximum", emit("log", x), -100.0)
     no = emit("maximum", emit("log1p", emit("neg", x)), -100.0)
     # (t - 1) * no - t * yes
@@ -182,7 +169,7 @@ def binary_cross_entropy_with_logits(
     tensor(0.6931)
     """
     name = "binary_cross_entropy_with_logits"
-    x, t = pair(name, input, target)
+    x, t = _pair(name, input, target)
     # log(1 + exp(-x)), which is -log(sigmoid(x)).
     tail = emit("log1p", emit("exp", emit("neg", emit("abs", x))))
     negative = emit("add", tail, emit("maximum", emit("neg", x), 0.0))
@@ -216,13 +203,8 @@ def gaussian_nll_loss(
         if tuple(input.shape[:-1]) == tuple(spread.shape):
             spread = spread.unsqueeze(-1)
         else:
-            expect(
-                tuple(spread.shape) == (*input.shape[:-1], 1),
-                name,
-                "var.shape",
-                tuple(spread.shape),
-                f"that of input, {tuple(input.shape)}",
-            )
+            fits = tuple(spread.shape) == (*input.shape[:-1], 1)
+            expect_shape(fits, name, "var", spread, f"that of input, {tuple(input.shape)}")
     gap = _gap(name, input, target)
     spread = emit("maximum", wide_floats(spread), float(eps))
     loss = emit("add", emit("log", spread), emit("div", emit("mul", gap, gap), spread))
@@ -248,7 +230,7 @@ def poisson_nll_loss(
     tensor(1.)
     """
     name = "poisson_nll_loss"
-    x, t = pair(name, input, target)
+    x, t = _pair(name, input, target)
     if log_input:
         loss = emit("sub", emit("exp", x), emit("mul", t, x))
     else:
@@ -267,12 +249,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     >>> F.soft_margin_loss(infinicore.zeros(1), infinicore.ones(1))
     tensor(0.6931)
     """
-    x, t = pair("soft_margin_loss", input, target)
-    loss = softplus_of(emit("neg", emit("mul", t, x)))
+    x, t = _pair("soft_margin_loss", input, target)
+    loss = _softplus_of(emit("neg", emit("mul", t, x)))
     return reduced("soft_margin_loss", loss, reduction, result_type(input, target))
 
 
-def softplus_of(x: Tensor) -> Tensor:
+def _softplus_of(x: Tensor) -> Tensor:
     """log(1 + exp(x)), exact for large x."""
     tail = emit("log1p", emit("exp", emit("neg", emit("abs", x))))
     return emit("add", tail, emit("maximum", x, 0.0))

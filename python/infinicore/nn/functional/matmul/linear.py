@@ -9,14 +9,12 @@ from infinicore._dtype import category, float64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._operands import exact_floats
-from infinicore.functions.matmul.matmul import product
-
-__all__ = ["bilinear", "linear"]
+from infinicore.functions.matmul.matmul import _product
 
 
-def matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
+def _matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
     """alpha * rows [M, K] @ columns [K, N], or batches of both."""
     if rows.dtype is float64 and alpha != 1:  # the operator's factor is a float32
         return emit("mul", emit("gemm", rows, columns), float(alpha), out=out)
@@ -38,31 +36,20 @@ def linear(
     tensor([[3.],
             [3.]])
     """
-    need_tensor("linear", "input", input)
-    need_tensor("linear", "weight", weight)
     expect(weight.ndim in (1, 2), "linear", "weight.ndim", weight.ndim, "1 or 2")
-    expect(
-        input.ndim > 0 and input.shape[-1] == weight.shape[-1],
-        "linear",
-        "input.shape",
-        tuple(input.shape),
-        f"[..., {weight.shape[-1]}]",
-    )
+    fits = input.ndim > 0 and input.shape[-1] == weight.shape[-1]
+    expect_shape(fits, "linear", "input", input, f"[..., {weight.shape[-1]}]")
     table = weight if weight.ndim == 2 else weight.unsqueeze(0)
     width, count = table.shape[1], table.shape[0]
     shape = (*input.shape[:-1], *weight.shape[:-1])
     rows = input.numel() // width if width else _count(input.shape[:-1])
     if bias is not None:
-        expect(
-            bias.ndim <= 1 and bias.numel() in (1, count),
-            "linear",
-            "bias.shape",
-            tuple(bias.shape),
-            f"[{count}]",
+        expect_shape(
+            bias.ndim <= 1 and bias.numel() in (1, count), "linear", "bias", bias, f"[{count}]"
         )
     kind = result_type(input, weight)
     if category(kind) < 2:
-        exact = product(input, weight.transpose(0, 1) if weight.ndim == 2 else weight, alpha)
+        exact = _product(input, weight.transpose(0, 1) if weight.ndim == 2 else weight, alpha)
         exact = exact if bias is None else emit("add", exact, bias)
         return exact if out is None else write("linear", out, exact)
     folded, table = cast_to(input, kind).reshape(rows, width), cast_to(table, kind)
@@ -71,9 +58,9 @@ def linear(
     if isinstance(out, _core.Tensor) and tuple(out.shape) == shape and out.dtype is kind:
         flat = _core.try_view(out, rows, count)
     if bias is None:
-        result = matrix_product(folded, table.transpose(0, 1), alpha, flat)
+        result = _matrix_product(folded, table.transpose(0, 1), alpha, flat)
     else:
-        made = matrix_product(folded, table.transpose(0, 1), alpha)
+        made = _matrix_product(folded, table.transpose(0, 1), alpha)
         result = emit("add", made, bias, out=flat)
     if flat is not None:
         return out  # type: ignore[no-any-return]
@@ -119,7 +106,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     # [rows, I] @ [I, O * J], then with input2 over J.
     rows = _count(input1.shape[:-1])
     spread = weight.permute(1, 0, 2).reshape(left, count * right)
-    half = matrix_product(input1.reshape(rows, left), spread).view(rows, count, right)
+    half = _matrix_product(input1.reshape(rows, left), spread).view(rows, count, right)
     result = emit("sum", emit("mul", half, input2.reshape(rows, 1, right)), dim=[2])
     result = cast_to(result, kind)
     if bias is not None:

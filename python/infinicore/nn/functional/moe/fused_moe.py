@@ -64,17 +64,21 @@ def fused_moe(
     >>> F.fused_moe(x, expert, infinicore.ones(1, 1), w1, w2, activation=F.ACT_SILU)
     tensor([[0.7311]])
     """
-    name = "fused_moe"
+    chosen = (input, token_selected_experts, token_final_scales)
+    return _fused("fused_moe", *chosen, (w1, w2, b1, b2), activation, out)
+
+
+def _fused(
+    name: str,
+    input: Tensor,
+    experts: Tensor,
+    scales: Tensor,
+    weights: tuple[Tensor | None, ...],
+    activation: Any,
+    out: Any,
+) -> Tensor:
     act = _activation(name, activation)
-    given = _dense(
-        input,
-        cast_to(token_selected_experts, int32),
-        cast_to(token_final_scales, float32),
-        w1,
-        w2,
-        b1,
-        b2,
-    )
+    given = _dense(input, cast_to(experts, int32), cast_to(scales, float32), *weights)
     return run_into(name, out, is_dense(out), lambda to: emit(name, *given, activation=act, out=to))
 
 
@@ -99,18 +103,9 @@ def fused_moe_mxfp4(
     >>> F.fused_moe_mxfp4(x, expert, infinicore.ones(1, 1), *w13, *w2).sum()
     tensor(0.)
     """
-    name = "fused_moe_mxfp4"
-    act = _activation(name, activation)
-    given = _dense(
-        input,
-        cast_to(selected_experts, int32),
-        cast_to(routing_weights, float32),
-        w13_packed,
-        w13_scale,
-        w2_packed,
-        w2_scale,
-    )
-    return run_into(name, out, is_dense(out), lambda to: emit(name, *given, activation=act, out=to))
+    weights = (w13_packed, w13_scale, w2_packed, w2_scale)
+    chosen = (input, selected_experts, routing_weights)
+    return _fused("fused_moe_mxfp4", *chosen, weights, activation, out)
 
 
 @function

@@ -10,11 +10,8 @@ from infinicore._dtype import float32
 from infinicore._emit import cast_to, copy, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._checks import expect, expect_shape, need_tensor
 from infinicore.functions._operands import wide_floats
-
-__all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
-
 
 # Types whose norms are one operator. Its epsilon is a float32.
 _NARROW = ("F16", "BF16", "F32")
@@ -56,12 +53,8 @@ def _check_channels(name: str, channels: int, **tensors: Tensor | None) -> None:
     for argument, tensor in tensors.items():
         if tensor is not None:
             need_tensor(name, argument, tensor)
-            expect(
-                tuple(tensor.shape) == (channels,),
-                name,
-                f"{argument}.shape",
-                tuple(tensor.shape),
-                f"[{channels}]",
+            expect_shape(
+                tuple(tensor.shape) == (channels,), name, argument, tensor, f"[{channels}]"
             )
 
 
@@ -136,13 +129,8 @@ def batch_norm(
         mean, var = _per_channel(running_mean, rank), _per_channel(running_var, rank)
     else:
         count = input.numel() // max(channels, 1)
-        expect(
-            count > 1,
-            name,
-            "the number of values per channel",
-            count,
-            "2 or more while training",
-        )
+        fits = count > 1
+        expect(fits, name, "the number of values per channel", count, "2 or more while training")
         dims = [0, *range(2, rank)]
         if narrow and running_mean is None and running_var is None:
             return _channel_norm(input, weight, bias, shape, dims, eps)

@@ -10,10 +10,8 @@ from infinicore._dtype import float64
 from infinicore._emit import emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._operands import filled, has_rows, run_into, with_rows
-
-__all__ = ["layer_norm", "rms_norm"]
 
 # What the types can add to 1.
 _EPSILONS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
@@ -23,13 +21,8 @@ def _last(name: str, input: Tensor, shape: Any) -> tuple[int, ...]:
     """The normalised shape, checked against the input's."""
     made = (shape,) if isinstance(shape, int) else tuple(shape)
     expect(len(made) > 0, name, "normalized_shape", made, "at least one size")
-    expect(
-        tuple(input.shape[-len(made) :]) == made,
-        name,
-        "input.shape",
-        tuple(input.shape),
-        f"[..., {', '.join(map(str, made))}]",
-    )
+    fits = tuple(input.shape[-len(made) :]) == made
+    expect_shape(fits, name, "input", input, f"[..., {', '.join(map(str, made))}]")
     return made
 
 
@@ -96,7 +89,6 @@ def rms_norm(
     >>> F.rms_norm(infinicore.tensor([3.0, 3.0]), [2], infinicore.ones(2))
     tensor([1.0000, 1.0000])
     """
-    need_tensor("rms_norm", "input", input)
     if weight is None and isinstance(normalized_shape, Tensor):  # rms_norm(input, weight)
         weight = normalized_shape
         normalized_shape = tuple(weight.shape)
@@ -148,7 +140,6 @@ def layer_norm(
     >>> F.layer_norm(infinicore.tensor([1.0, 3.0]), [2])
     tensor([-1.0000,  1.0000])
     """
-    need_tensor("layer_norm", "input", input)
     if isinstance(normalized_shape, Tensor):  # layer_norm(input, weight, bias)
         weight, bias = normalized_shape, weight if bias is None else bias
         normalized_shape = tuple(weight.shape)

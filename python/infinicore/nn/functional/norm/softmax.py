@@ -10,8 +10,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dimension
 
-__all__ = ["log_softmax", "softmax", "softmin"]
-
 
 def _dim(name: str, dim: int | None, rank: int) -> int:
     if dim is None:  # as torch chooses it

@@ -10,11 +10,9 @@ from infinicore._dtype import float32, uint8, uint16
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._operands import is_dense, run_into
 from infinicore.nn.functional.moe.fused_moe import _dense
-
-__all__ = ["dequantize_gguf", "interleave_gguf", "linear_gguf", "linear_mxfp4", "linear_w8a8i8"]
 
 # GGUF: elements and bytes of a block, by GGML's number of the type.
 GGUF_BLOCKS = {
@@ -42,7 +40,6 @@ def dequantize_gguf(
     tensor(32.)
     """
     name = "dequantize_gguf"
-    need_tensor(name, "packed", packed)
     expect(packed.ndim > 0, name, "packed.ndim", packed.ndim, "1 or more")
     elements, size = _gguf_block(name, format)
     width = packed.shape[-1]
@@ -70,7 +67,6 @@ def interleave_gguf(weight: Tensor, format: int) -> Tensor:
     tensor([ 0,  1, 18, 19, 36, 37], dtype=infinicore.uint8)
     """
     name = "interleave_gguf"
-    need_tensor(name, "weight", weight)
     expect(weight.dtype == uint8, name, "weight.dtype", weight.dtype, "uint8")
     _, size = _gguf_block(name, format)
     shape = tuple(weight.shape)
@@ -116,8 +112,6 @@ def linear_gguf(
     tensor([[32.]])
     """
     name = "linear_gguf"
-    need_tensor(name, "input", input)
-    need_tensor(name, "weight", weight)
     elements, size = _gguf_block(name, format)
     shape = tuple(input.shape)
     whole = input.ndim > 0 and shape[-1] % elements == 0
@@ -182,23 +176,12 @@ def linear_w8a8i8(
     tensor([[2.]])
     """
     name = "linear_w8a8i8"
-    need_tensor(name, "input", input)
     expect(weight_packed.ndim == 2, name, "weight_packed.ndim", weight_packed.ndim, "2")
     count, width = weight_packed.shape
-    expect(
-        input.ndim > 0 and input.shape[-1] == width,
-        name,
-        "input.shape",
-        tuple(input.shape),
-        f"[..., {width}]",
+    expect_shape(
+        input.ndim > 0 and input.shape[-1] == width, name, "input", input, f"[..., {width}]"
     )
-    expect(
-        weight_scale.numel() == count,
-        name,
-        "weight_scale.shape",
-        tuple(weight_scale.shape),
-        f"[{count}]",
-    )
+    expect_shape(weight_scale.numel() == count, name, "weight_scale", weight_scale, f"[{count}]")
     rows = input.numel() // max(width, 1)
     folded = input.reshape(rows, width).contiguous()
     packed, scales = _quantised(folded)

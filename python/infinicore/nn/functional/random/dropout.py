@@ -11,15 +11,6 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = [
-    "alpha_dropout",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-]
-
 # selu's limit for small x: the value of a dropped element.
 _LOWEST = -1.0507009873554805 * 1.6732632423543772
 
@@ -162,12 +153,7 @@ def feature_alpha_dropout(
     >>> F.feature_alpha_dropout(infinicore.ones(1, 2))
     tensor([[1., 1.]])
     """
-    expect(
-        input.ndim >= 2 or not training,
-        "feature_alpha_dropout",
-        "input.ndim",
-        input.ndim,
-        "2 or more while training",
-    )
+    fits = input.ndim >= 2 or not training
+    expect(fits, "feature_alpha_dropout", "input.ndim", input.ndim, "2 or more while training")
     shape = (*input.shape[:2], *[1] * (input.ndim - 2))
     return _alpha("feature_alpha_dropout", input, p, training, inplace, out, shape)

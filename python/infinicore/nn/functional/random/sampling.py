@@ -12,8 +12,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import dimension, expect
 from infinicore.functions._operands import filled, wide_floats
 
-__all__ = ["gumbel_softmax", "random_sample"]
-
 
 @function
 def gumbel_softmax(

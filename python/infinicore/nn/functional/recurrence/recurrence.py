@@ -13,15 +13,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions._operands import with_rows
 
-__all__ = [
-    "causal_conv1d",
-    "chunk_gated_delta_rule",
-    "kimi_delta_attention",
-    "mamba_selective_scan",
-    "recurrent_gated_delta_rule",
-    "rwkv5_wkv",
-]
-
 
 def _is_pool(name: str, first: Tensor | None, last: Tensor | None) -> bool:
     """Whether states are read from a pool and written back to it."""

@@ -16,7 +16,7 @@ from infinicore.functions.reduce.distance import pdist
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 
-def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
+def _norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
     """The p-norm along dimensions."""
     x = emit("abs", x) if x.dtype.is_complex else x
     if p == 2:
@@ -35,12 +35,12 @@ def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
     return emit("pow", powers, 1.0 / float(p))
 
 
-def distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool = False) -> Tensor:
+def _distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     gap = emit("add", emit("sub", x1, x2), float(eps))
     if gap.ndim == 0:
         return emit("abs", gap)
-    return norm_of(gap, p, [gap.ndim - 1], keepdim)
+    return _norm_of(gap, p, [gap.ndim - 1], keepdim)
 
 
 @function
@@ -54,7 +54,7 @@ def pairwise_distance(
     """
     same_shape("pairwise_distance", x1, x2, "x2")
     kind = real_type(result_type(x1, x2, 0.0))
-    return cast_to(distance(wide_floats(x1), wide_floats(x2), p, eps, keepdim), kind)
+    return cast_to(_distance(wide_floats(x1), wide_floats(x2), p, eps, keepdim), kind)
 
 
 @function
@@ -71,7 +71,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     product = emit("mul", a, b)
     dims = [place % product.ndim] if product.ndim else []
     lengths = [
-        emit("maximum", norm_of(each.expand(*product.shape), 2, dims, True), float(eps))
+        emit("maximum", _norm_of(each.expand(*product.shape), 2, dims, True), float(eps))
         for each in (a, b)
     ]
     shares = emit("mul", emit("div", a, lengths[0]), emit("div", b, lengths[1]))
@@ -90,5 +90,5 @@ def normalize(
     dims = [dim] if isinstance(dim, int) else list(dim)
     places = [dimension("normalize", each, input.ndim) for each in dims]
     x = wide_floats(input)
-    length = emit("maximum", norm_of(x, p, places if input.ndim else [], True), float(eps))
+    length = emit("maximum", _norm_of(x, p, places if input.ndim else [], True), float(eps))
     return cast_to(emit("div", x, length), input.dtype)

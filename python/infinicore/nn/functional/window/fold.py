@@ -12,8 +12,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, sizes
 from infinicore.functions._operands import floats
 
-__all__ = ["fold", "unfold"]
-
 
 @function
 def unfold(

@@ -11,17 +11,9 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import batched, expect, sizes
+from infinicore.functions._checks import batched, expect, expect_shape, sizes
 from infinicore.functions._index_checks import check_indices, with_check
 from infinicore.functions._operands import filled
-
-__all__ = [
-    "fractional_max_pool2d",
-    "fractional_max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-]
 
 
 def _named(body: Callable[..., Any], name: str, text: str) -> Any:
@@ -48,23 +40,13 @@ def _fractional(rank: int) -> Any:
         if output_size is None:
             ratios = list(output_ratio) if isinstance(output_ratio, (tuple, list)) else None
             ratios = ratios or [output_ratio] * rank
-            expect(
-                len(ratios) == rank and all(0 < each < 1 for each in ratios),
-                name,
-                "output_ratio",
-                output_ratio,
-                "numbers between 0 and 1",
-            )
+            fits = len(ratios) == rank and all(0 < each < 1 for each in ratios)
+            expect(fits, name, "output_ratio", output_ratio, "numbers between 0 and 1")
             output_size = [int(s * r) for s, r in zip(x.shape[2:], ratios, strict=True)]
         counts = sizes(name, "output_size", output_size, rank, 1)
         for i, (size, width, count) in enumerate(zip(x.shape[2:], kernel, counts, strict=True)):
-            expect(
-                count + width - 1 <= size,
-                name,
-                f"size {i} of input's image",
-                size,
-                f"{count + width - 1} or more",
-            )
+            fits = count + width - 1 <= size
+            expect(fits, name, f"size {i} of input's image", size, f"{count + width - 1} or more")
         samples = _random_samples
         if samples is None:
             samples = _core.empty((*x.shape[:2], rank), x.dtype, x.device)
@@ -136,13 +118,8 @@ def _unpool(rank: int) -> Any:
         output_size: Any = None,
     ) -> Any:
         x, alone = batched(name, input, rank)
-        expect(
-            tuple(indices.shape) == tuple(input.shape),
-            name,
-            "indices.shape",
-            tuple(indices.shape),
-            f"that of input, {tuple(input.shape)}",
-        )
+        fits = tuple(indices.shape) == tuple(input.shape)
+        expect_shape(fits, name, "indices", indices, f"that of input, {tuple(input.shape)}")
         room = room_of(x, kernel_size, stride, padding, output_size)
         count = math.prod(room)
         rows, channels = x.shape[:2]

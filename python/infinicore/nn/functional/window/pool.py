@@ -11,24 +11,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, sizes
 from infinicore.functions._operands import exact_floats, wide_floats
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-]
-
 Size = Any  # an integer, or one for each dimension
 
 

@@ -9,16 +9,7 @@ from infinicore import _core
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, need_tensor
-
-__all__ = [
-    "affine_grid",
-    "grid_sample",
-    "interpolate",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
+from infinicore.functions._checks import expect, expect_shape
 
 # The operator's names, and the numbers of dimensions.
 _MODES = {
@@ -57,7 +48,6 @@ def interpolate(
     tensor([[[1., 1., 2., 2.]]])
     """
     name = "interpolate"
-    need_tensor(name, "input", input)
     expect(input.ndim in (3, 4, 5), name, "input.ndim", input.ndim, "3, 4 or 5")
     expect(mode in _MODES, name, "mode", repr(mode), f"one of {tuple(_MODES)}")
     rank = input.ndim - 2
@@ -155,28 +145,15 @@ def grid_sample(
     """
     name = "grid_sample"
     expect(input.ndim in (4, 5), name, "input.ndim", input.ndim, "4 or 5")
-    expect(
-        mode in ("bilinear", "nearest", "bicubic"),
-        name,
-        "mode",
-        repr(mode),
-        "'bilinear', 'nearest' or 'bicubic'",
-    )
-    expect(
-        padding_mode in ("zeros", "border", "reflection"),
-        name,
-        "padding_mode",
-        repr(padding_mode),
-        "'zeros', 'border' or 'reflection'",
-    )
+    fits = mode in ("bilinear", "nearest", "bicubic")
+    expect(fits, name, "mode", repr(mode), "'bilinear', 'nearest' or 'bicubic'")
+    fits = padding_mode in ("zeros", "border", "reflection")
+    expect(fits, name, "padding_mode", repr(padding_mode), "'zeros', 'border' or 'reflection'")
     expect(mode != "bicubic" or input.ndim == 4, name, "mode", mode, "another one for 5 dimensions")
     rank = input.ndim - 2
-    expect(
-        grid.ndim == input.ndim and grid.shape[-1] == rank and grid.shape[0] == input.shape[0],
-        name,
-        "grid.shape",
-        tuple(grid.shape),
-        f"[{input.shape[0]}, ..., {rank}] of {input.ndim} dimensions",
+    fits = grid.ndim == input.ndim and grid.shape[-1] == rank and grid.shape[0] == input.shape[0]
+    expect_shape(
+        fits, name, "grid", grid, f"[{input.shape[0]}, ..., {rank}] of {input.ndim} dimensions"
     )
     kind = result_type(input, grid)
     return emit(
@@ -203,13 +180,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     shape = tuple(size)
     expect(len(shape) in (4, 5), name, "size", shape, "4 or 5 numbers")
     rank = len(shape) - 2
-    expect(
-        tuple(theta.shape) == (shape[0], rank, rank + 1),
-        name,
-        "theta.shape",
-        tuple(theta.shape),
-        f"{[shape[0], rank, rank + 1]}",
-    )
+    fits = tuple(theta.shape) == (shape[0], rank, rank + 1)
+    expect_shape(fits, name, "theta", theta, f"{[shape[0], rank, rank + 1]}")
     room = _core.empty((shape[0], *shape[2:], rank), theta.dtype, theta.device)
     operator = "affine_grid" if rank == 2 else "affine_grid3d"
     return emit(operator, theta.contiguous(), out=room, align_corners=bool(align_corners))

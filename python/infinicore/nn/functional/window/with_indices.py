@@ -7,17 +7,6 @@ from typing import Any
 
 from infinicore.nn.functional.window import fractional_pool, pool
 
-__all__ = [
-    "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d_with_indices",
-    "fractional_max_pool2d_with_indices",
-    "fractional_max_pool3d_with_indices",
-    "max_pool1d_with_indices",
-    "max_pool2d_with_indices",
-    "max_pool3d_with_indices",
-]
-
 
 def _with_indices(module: Any, pool_name: str) -> Any:
     work, name = getattr(module, pool_name), f"{pool_name}_with_indices"
