@@ -46,7 +46,7 @@ def section(name: str, found: list[dict[str, Any]]) -> list[str]:
         lines += [""] * bool(lines) + [f"**{machine}**: {stamp(suite)}", ""]
         lines += TABLES[name](good) if good["rows"] else []
         met = goals.line(name, good) if good["rows"] else ""
-        lines += ["", f"Goals, and how many rows meet them: {met}."] if met else []
+        lines += ["", f"Goals, and how many rows reach them: {met}."] if met else []
         lines += failures(name, failed)
     return lines
 
@@ -129,7 +129,7 @@ def operators(suite: Suite) -> list[str]:
     lines += folded(f"All {len(rows)} rows: x torch (of limit)", pivot(rows))
     if suite.get("limits"):
         rates = [f"* {words}" for words in operator_report.rates(suite["limits"])]
-        lines += folded("Rates that the limits are made of", rates)
+        lines += folded("Rates that the limits are computed from", rates)
     return lines
 
 

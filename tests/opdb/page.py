@@ -17,17 +17,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "differences_from_torch.md"
 
 # Differences that torch's database has no samples of. tests/opdb/test_page.py shows each.
 OTHERS = {
-    "nn.Linear": "has no bias unless `bias=True` is given",
-    "from_numpy": "copies, unless `copy=False` is given",
-    "ones": "operators take tensors of 8 dimensions at most",
-    "floor_divide": "integers divided by 0 give 0; torch raises an error",
-    "Tensor.requires_grad": "is False: there are no gradients, and modules are for inference",
-    "add": "`out=` has the result's shape, in every function; torch resizes it",
-    "Tensor.to": "floats outside an integer type become its least or greatest; torch's wrap",
-    "Tensor.resize_": "to more elements takes new memory, which other views do not share",
-    "nn.functional.rms_norm": "eps is 1e-5 unless it is given, as InfiniCore's; torch's is tiny",
-    "special.laguerre_polynomial_l": "degrees are 32,768 at most, as Legendre's; torch takes any",
-    "manual_seed": "the same seed gives other numbers than torch's",
+    "nn.Linear": "has no bias by default",
+    "from_numpy": "copies, unless `copy=False`",
+    "ones": "operators support up to 8 dimensions",
+    "floor_divide": "integer division by 0 gives 0; torch raises an error",
+    "Tensor.requires_grad": "is always False: there are no gradients",
+    "add": "`out=` must have the result's shape, in every function; torch resizes it",
+    "Tensor.to": "floats saturate when cast to integers; torch's wrap",
+    "Tensor.resize_": "growing a tensor allocates new memory, which its views do not share",
+    "nn.functional.rms_norm": "eps is 1e-5 by default, as in InfiniCore; torch's is machine epsilon",
+    "special.laguerre_polynomial_l": "degrees up to 32,768, as for Legendre's; torch takes any",
+    "manual_seed": "the same seed gives different numbers from torch's",
 }
 # Names of torch that there are none of here: patterns of functions and of methods.
 LEFT_OUT = {
@@ -41,40 +41,40 @@ LEFT_OUT = {
         " hspmm spmm saddmm sspaddmm ccol_indices* col_indices* crow_indices* row_indices* indices*"
         " values values_copy coalesce is_coalesced dense_dim to_dense to_padded_tensor"
     ),
-    "quantised tensors of torch; there are functions of quantised weights": (
+    "torch's quantised tensors (there are functions for quantised weights)": (
         "q_* qscheme int_repr dequantize *quantize_per* quantized_* fbgemm_* empty_quantized"
         " choose_qparams_optimized"
     ),
-    "names of one vendor's library": (
+    "functions of one vendor's library": (
         "cudnn_* miopen_* mkldnn_* to_mkldnn is_vulkan_available xpu ipu mtia"
     ),
-    "automatic precision, symbolic sizes, compiling and scripting": (
+    "autocast, symbolic sizes, compilation and scripting": (
         "*autocast* sym_* compile cond while_loop vmap fork wait import_ir_* parse_* merge_type_*"
         " unify_type_list compiled_with_cxx11_abi slice_inverse is_inference_mode_enabled"
     ),
-    "settings of torch's own run time": (
+    "settings of torch's own runtime": (
         "*deterministic* set_flush_denormal *interop_threads *warn_always* init_num_threads"
         " prepare_multiprocessing_environment profiler_* get_file_path thread_safe_generator"
         " classproperty is_storage"
     ),
-    "what torch itself has removed or replaced": (
+    "what torch itself has removed or deprecated": (
         "eig lstsq matrix_rank symeig set_default_tensor_type new resize resize_as storage"
         " storage_type"
     ),
-    "names of dimensions, half complex numbers, subclasses": "name chalf as_subclass module_load",
+    "named dimensions, complex32, subclasses": "name chalf as_subclass module_load",
 }
 _HEAD = """\
 # Differences from torch
 
-Functions, methods and modules follow torch {version}: names, arguments, broadcasting, promotion of
-types, refusals. What differs does so on purpose. This page is written by `python -m
+Functions, methods and modules follow torch {version}: names, arguments, broadcasting, type
+promotion, errors. This page lists the intended differences. It is written by `python -m
 tests.opdb.page` from the tables that the tests check against torch's own operator database.
 
 | where | what |
 |---|---|
 """
 _LEFT_OUT = """
-## Left out
+## Not included
 
 | what | names |
 |---|---|"""

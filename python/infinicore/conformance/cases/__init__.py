@@ -19,7 +19,7 @@ LEVELS = (
     "operators of a transformer",
     "all operators",
     "collectives",
-    "an engine's day",
+    "an engine under load",
 )
 SPEED = -1  # measured, not judged
 SECONDS = 60.0  # a case that takes longer hangs

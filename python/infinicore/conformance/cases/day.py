@@ -1,5 +1,5 @@
-"""Level 7, with `--hours H`: an engine's day in rounds, each with another model and prompts, until
-the time is over. Memory that grows from round to round is a failure."""
+"""Level 7, with `--hours H`: a soak test in rounds, each with a new model and prompts, until the
+time is over. Memory that grows from round to round is a failure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from infinicore.conformance.cases.engine import (
 
 HOURS = "INFINI_CONFORMANCE_HOURS"
 SEED = "INFINI_TEST_SEED"
-ROUND = 60.0  # seconds at the most; a day has at least ten rounds if they can be so short
-FEWEST = 6  # rounds, to tell what grows
-# Caches fill in the first half. What is not given back beyond this is lost.
+ROUND = 60.0  # at most, in seconds; shorter if needed for ten rounds
+FEWEST = 6  # rounds needed to detect growth
+# Caches fill in the first half. Growth beyond this is a leak.
 ALLOWED = {"host memory": 32 << 20, "device memory": 8 << 20}
 
 

@@ -1,4 +1,4 @@
-"""Level 7: an engine's day. A small language model with random weights, asked by many threads."""
+"""Level 7: an engine under load. A small language model with random weights serves many threads."""
 
 from __future__ import annotations
 

@@ -14,20 +14,20 @@ from infinicore.conformance.report.markdown import table
 HEAD = """\
 # What works where
 
-Written by `infini conformance --support REPORT.json ...` from the reports of runs; not edited by
-hand. A row is a run on a device. *Simulated* is a vendor's interface over test equipment on the
-host: it shows that the back end makes the right calls, and says nothing of the vendor's hardware.
+Written by `infini conformance --support REPORT.json ...` from the reports of runs; do not edit.
+Each row is a run on a device. *Simulated* means a simulation of the vendor's interface on the
+host: it shows that the back end makes the right calls, and nothing about the vendor's hardware.
 
 Levels: 0 loads, 1 memory and copies, 2 streams and events, 3 capture and graphs, 4 operators of a
-transformer, 5 all operators, 6 collectives, 7 an engine's day ([porting.md](porting.md)).
+transformer, 5 all operators, 6 collectives, 7 an engine under load ([porting.md](porting.md)).
 
-A level is reached when all of its cases pass, and those below. *Run up to* is how far the run
-was asked to go: nothing is known of the levels above, whose cells are empty."""
+A level is reached when all of its cases pass, and those of the levels below. *Run up to* is the
+highest level that was run: the cells of higher levels are empty."""
 
 CELLS = """\
-Of each operator the element types that pass in every layout and size that was run, of those that
-it is declared for (`15/15`), and the largest error in units of the last place. What is not yet or
-never done is named; an empty cell was not run, nor was any operator of devices without a
+For each operator: how many of its declared element types pass in every layout and size that was
+run (`15/15`), and the largest error in units of the last place. Cases that are not supported yet
+or never will be are named; an empty cell was not run, nor was any operator of devices without a
 column."""
 
 
@@ -72,7 +72,7 @@ def devices(reports: Sequence[dict[str, Any]]) -> str:
                 *(_lacks(report), libraries, facts["date"]),
             )
         )
-    head = ("device type", "device", "level reached", "run up to", "what the next lacks")
+    head = ("device type", "device", "level reached", "run up to", "missing for the next level")
     return table((*head, "works with", "run"), rows)
 
 
@@ -94,7 +94,7 @@ def levels(reports: Sequence[dict[str, Any]]) -> str:
 
 
 SPEED_WORDS = (
-    "Bytes per second as a share of a copy on the same device, which moves two for each byte."
+    "Bytes per second relative to a copy on the same device, which moves two bytes for each copied."
 )
 
 
