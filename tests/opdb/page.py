@@ -25,7 +25,7 @@ OTHERS = {
     "add": "`out=` must have the result's shape, in every function; torch resizes it",
     "Tensor.to": "floats saturate when cast to integers; torch's wrap",
     "Tensor.resize_": "growing a tensor allocates new memory, which its views do not share",
-    "nn.functional.rms_norm": "eps is 1e-5 by default, as in InfiniCore; torch's is machine epsilon",
+    "nn.functional.rms_norm": "eps defaults to 1e-5, as in InfiniCore; torch's is machine epsilon",
     "special.laguerre_polynomial_l": "degrees up to 32,768, as for Legendre's; torch takes any",
     "manual_seed": "the same seed gives different numbers from torch's",
 }

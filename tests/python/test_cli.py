@@ -137,5 +137,5 @@ def test_info_says_where_programs_run_on_the_host() -> None:
         "collectives": {},
         "absent": {},
     }
-    lines = [line for line in info.text(found).splitlines() if "plain engine" in line]
+    lines = [line for line in info.text(found).splitlines() if "interpreted" in line]
     assert [line.split()[0] for line in lines] == ["kunlun"]

@@ -141,8 +141,8 @@ def test_the_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> N
         main(["demo", "--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert "--device" in out
-    assert "1 when one is wrong or the device that was asked for does not work" in out
-    assert "2 when it is not there" in out
+    assert "1 if one is wrong or the requested device does not work" in out
+    assert "2 if there is no such device" in out
 
 
 # ---- Right and wrong ----------------------------------------------------------------------------
@@ -286,16 +286,14 @@ def test_a_library_that_cannot_be_opened(libraries: Path, tmp_path: Path) -> Non
     (tmp_path / "libcuda.so.1").symlink_to(libraries / "libcuda.so.1")
     (tmp_path / "libcudart.so.12").write_text("no library")
     done = run(INFINI_NVIDIA_LIBRARIES=str(tmp_path))
-    expect_the_cpu_with(
-        done, "No accelerator can be used here:", "the CUDA runtime", "cannot be op"
-    )
+    expect_the_cpu_with(done, "No accelerator can be used:", "the CUDA runtime", "cannot be op")
 
 
 def test_a_device_without_a_compiler_for_its_kernels(libraries: Path, tmp_path: Path) -> None:
     for name in ("libcuda.so.1", "libcudart.so.12", "engine"):
         (tmp_path / name).symlink_to(libraries / name)
     done = run(INFINI_NVIDIA_LIBRARIES=str(tmp_path))
-    expect_the_cpu_with(done, "nvidia:0 is here, but it does not work:", "no operators:")
+    expect_the_cpu_with(done, "nvidia:0 is present, but does not work:", "no operators:")
 
 
 def test_a_first_kernel_that_fails(libraries: Path, tmp_path: Path) -> None:
@@ -305,7 +303,7 @@ def test_a_first_kernel_that_fails(libraries: Path, tmp_path: Path) -> None:
         "INFINI_SIMULATED_FLAGS": "-include no_such_header.h",
     }
     done = run(**settings)
-    expect_the_cpu_with(done, "nvidia:0 is here, but it does not work:", "no_such_header.h")
+    expect_the_cpu_with(done, "nvidia:0 is present, but does not work:", "no_such_header.h")
     done = run("--device", "nvidia", **settings)
     assert done.returncode == 1
     assert "no_such_header.h" in done.stdout
@@ -327,7 +325,7 @@ def test_a_first_kernel_that_crashes(sticky: str | None, libraries: Path, tmp_pa
         INFINI_SIMULATED_FLAGS=f"-include {header}",
         INFINI_SIMULATED_STICKY=sticky,
     )
-    expect_the_cpu_with(done, "nvidia:0 is here, but it does not work:", "cudaErrorIllegalAddress")
+    expect_the_cpu_with(done, "nvidia:0 is present, but does not work:", "cudaErrorIllegalAddress")
 
 
 @pytest.mark.parametrize(

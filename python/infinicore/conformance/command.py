@@ -26,32 +26,38 @@ Find out what of infinicore works on a device. Levels:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", default="cpu", metavar="NAME", help="device type: mychip")
-    parser.add_argument("--backend", metavar="LIBRARY", help="library of a back end to load first")
+    parser.add_argument(
+        "--device", default="cpu", metavar="NAME", help="device type, such as mychip"
+    )
+    parser.add_argument("--backend", metavar="LIBRARY", help="back-end library to load first")
     parser.add_argument(
         "--level", type=_level, default=5, metavar="N", help="run levels 0 to N (default: 5)"
     )
-    parser.add_argument("--report", metavar="DIR", help="write report.json, .md and .html there")
-    parser.add_argument("--against", metavar="JSON", help="compare with the report of another run")
-    parser.add_argument("--claims", metavar="TOML", help="the manifest of claims")
+    parser.add_argument("--report", metavar="DIR", help="write report.json, .md and .html to DIR")
+    parser.add_argument("--against", metavar="JSON", help="compare with another run's report")
+    parser.add_argument("--claims", metavar="TOML", help="the manifest of what the device supports")
     parser.add_argument(
         "--only",
         action="append",
         metavar="PATTERN",
-        help="only cases whose id matches, op/gelu/*, or contains it; may be given several times",
+        help="only cases whose id matches (op/gelu/*) or contains it; may be repeated",
     )
-    parser.add_argument("--exhaustive", action="store_true", help="all combinations, not pairwise")
     parser.add_argument(
-        "--hours", type=_positive, default=0.0, metavar="H", help="let level 7 go on for so long"
+        "--exhaustive", action="store_true", help="all combinations instead of pairwise"
     )
-    parser.add_argument("--jobs", type=_count, default=0, metavar="N", help="processes at a time")
-    parser.add_argument("--timeout", type=_positive, metavar="S", help="seconds a case may take")
-    parser.add_argument("--no-speed", action="store_true", help="measure no speeds")
+    parser.add_argument(
+        "--hours", type=_positive, default=0.0, metavar="H", help="run level 7 for H hours"
+    )
+    parser.add_argument("--jobs", type=_count, default=0, metavar="N", help="parallel processes")
+    parser.add_argument("--timeout", type=_positive, metavar="S", help="seconds per case")
+    parser.add_argument("--no-speed", action="store_true", help="do not measure speed")
     parser.add_argument("--list", action="store_true", help="print the ids of the cases and exit")
     parser.add_argument(
         "--support", nargs="+", metavar="JSON", help="write the support page from reports and exit"
     )
-    parser.add_argument("--out", default="docs/support.md", metavar="FILE", help="of --support")
+    parser.add_argument(
+        "--out", default="docs/support.md", metavar="FILE", help="the page for --support"
+    )
 
 
 def _level(text: str) -> int:

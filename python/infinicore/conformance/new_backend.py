@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="the device type: lower-case letters, digits and _")
     parser.add_argument("--into", metavar="DIR", help="the new folder (default: ./NAME)")
     parser.add_argument(
-        "--check", action="store_true", help="build it too, and run the kit up to level 2"
+        "--check", action="store_true", help="also build it, and run the kit up to level 2"
     )
 
 

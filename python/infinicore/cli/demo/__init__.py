@@ -27,23 +27,24 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("Streams: queues that run side by side", streams.show),
+    Part("Streams: queues that run concurrently", streams.show),
     Part("Graph: work captured once, then replayed", graphs.show),
     Part(
-        "Operators: worst error against float64, in units of the last digit (ulp)", operators.show
+        "Operators: worst error compared with float64, in units in the last place (ulp)",
+        operators.show,
     ),
     Part("Transformer layer: one token, eager and recorded", layer.show),
-    Part("Ranks: everybody gets the sum", ranks.show),
+    Part("Ranks: all-reduce, every rank gets the sum", ranks.show),
 )
 
 
 class NoSuchDeviceError(Exception):
-    """A device that the user asked for is not there."""
+    """The requested device does not exist."""
 
 
 def run(wanted: str | None, copy_bytes: int) -> int:
-    """The exit status: 0, 1 for a wrong result, 2 for a device that is not there. The device that
-    was shown stays the thread's."""
+    """Returns the exit status: 0, 1 for a wrong result, 2 for a missing device. The device that
+    was shown remains the thread's current device."""
     terminal = Terminal()
     try:
         kind, index = choose(wanted)
@@ -53,8 +54,8 @@ def run(wanted: str | None, copy_bytes: int) -> int:
     if kind == "cpu" and wanted is None:
         explain_absence(terminal)
     elif kind != "cpu" and (reason := first_trouble(terminal, kind, index)):
-        ending = "The CPU is shown instead." if wanted is None else ""
-        explain(terminal, f"{kind}:{index} is here, but it does not work:", [reason], ending)
+        ending = "Showing the CPU instead." if wanted is None else ""
+        explain(terminal, f"{kind}:{index} is present, but does not work:", [reason], ending)
         if wanted is not None:
             return 1
         kind, index = "cpu", 0
@@ -70,11 +71,11 @@ def run(wanted: str | None, copy_bytes: int) -> int:
 
 
 def choose(wanted: str | None) -> tuple[str, int]:
-    """Kind and number of the device to show."""
+    """Type and ordinal of the device to show."""
     if wanted is None:
         try:
             device = rt.Device.current()
-        except rt.InfiniRTError as error:  # INFINI_DEVICE names one that is not there
+        except rt.InfiniRTError as error:  # INFINI_DEVICE names a missing device
             raise NoSuchDeviceError(error.message) from None
         return device.kind, device.index
     try:
@@ -95,7 +96,7 @@ def choose(wanted: str | None) -> tuple[str, int]:
 
 
 def first_trouble(terminal: Terminal, kind: str, index: int) -> str:
-    """What goes wrong with the first kernel on a device; nothing if it works."""
+    """The error of the first kernel on a device; empty if it works."""
     device = f"{kind}:{index}"
     try:
         with terminal.waiting(f"Starting {device}"):
@@ -111,7 +112,7 @@ def first_trouble(terminal: Terminal, kind: str, index: int) -> str:
 def explain_absence(terminal: Terminal) -> None:
     reasons = [f"{b.name}: {b.reason}" for b in rt.backends() if not b.device_count]
     if reasons:
-        explain(terminal, "No accelerator can be used here:", reasons, "This is the CPU.")
+        explain(terminal, "No accelerator can be used:", reasons, "Showing the CPU.")
 
 
 def explain(terminal: Terminal, trouble: str, reasons: list[str], ending: str = "") -> None:
@@ -154,7 +155,7 @@ def show(terminal: Terminal, kind: str, index: int, copy_bytes: int) -> int:
 
 
 def rows_of(part: Part, setting: Setting, progress: Progress) -> list[Row]:
-    """What a part found; one that fails has a row that says so, and the others go on."""
+    """The rows of a part; one that raises gets a row with the error, and the others continue."""
     progress.begin(part.title.partition(":")[0])
     try:
         return part.show(setting)
@@ -164,7 +165,7 @@ def rows_of(part: Part, setting: Setting, progress: Progress) -> list[Row]:
 
 
 def report(terminal: Terminal, results: list[tuple[str, list[Row]]]) -> str:
-    """The table: a heading for each part, its rows, and bars that compare a part's figures."""
+    """The table: a heading for each part, its rows, and bars that compare its numbers."""
     lines: list[str | tuple[str, ...]] = []
     for title, rows in results:
         head, colon, rest = title.partition(":")

@@ -1,4 +1,4 @@
-"""A graph captured from two streams, replayed against the same calls one by one."""
+"""A graph captured from two streams, compared with making the same calls one by one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LIMIT = 1e-4  # of the difference, for results of about 1
 
 
 def show(setting: Setting) -> list[Row]:
-    """Both ways get the same tokens, one after the other, and keep caches of their own."""
+    """Both versions process the same tokens in order, each with its own cache."""
     setting.step("weights")
     eager, recorded = (DecodeBlock(hidden=HIDDEN, heads=HEADS, groups=GROUPS) for _ in range(2))
     run_eager = eager.eager()

@@ -1,4 +1,4 @@
-"""Operators against their definitions, evaluated in float64 with nothing but Python's `math`."""
+"""Operators compared with their definitions, evaluated in float64 with only Python's `math`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def on_the_cpu(setting: Setting, note: str = "") -> Row:
 
 
 def on_devices(places: list[str], comms: list[ccl.Communicator]) -> Row:
-    """One thread serves all of them."""
+    """One thread drives all ranks."""
     tensors, results = [], []
     for rank, place in enumerate(places):
         with context.device(place):

@@ -1,4 +1,4 @@
-"""What the parts of the demo work with, and what they give: rows of the table."""
+"""What the parts of the demo share: the setting, and the rows of the table that they return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infinicore import context
 
 @dataclass(frozen=True)
 class Setting:
-    """The device that is shown, and how a part says what it is doing."""
+    """The device that is shown, and how a part reports progress."""
 
     kind: str
     index: int
@@ -41,7 +41,7 @@ def use(device: str) -> None:
 
 
 def fastest(work: Callable[[], object], rounds: int = 20, seconds: float = 0.5) -> float:
-    """Seconds of one call including its end on the device: the best of some rounds."""
+    """Seconds of one call until it is done on the device: the best of some rounds."""
     best = float("inf")
     begin = time.perf_counter()
     for _ in range(rounds):
@@ -56,5 +56,5 @@ def fastest(work: Callable[[], object], rounds: int = 20, seconds: float = 0.5) 
 
 
 def against(slow: float, fast: float) -> str:
-    """How much faster the second is: "2.3 x faster"; nothing where it is not."""
+    """How much faster the second is: "2.3 x faster"; empty if it is not."""
     return f"{slow / fast:.1f} x faster" if fast > 0 and slow / fast >= 1.05 else ""

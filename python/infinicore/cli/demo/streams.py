@@ -1,4 +1,4 @@
-"""Streams that run side by side."""
+"""Streams that run concurrently."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(setting: Setting) -> list[Row]:
 
 
 def take_turns() -> Row:
-    """Two streams wait for each other again and again: possible only if both run all the time."""
+    """Two streams wait for each other repeatedly: possible only if they run concurrently."""
     turns = [threading.Semaphore(1), threading.Semaphore(0)]
     taken: list[int] = []
 
@@ -70,7 +70,7 @@ def copy_beside_matmul(setting: Setting) -> list[Row]:
             multiply, product = matmul(n, other)
             matmul_ms = alone(other, multiply)
 
-        setting.step("both side by side")
+        setting.step("both at the same time")
         product.fill_(0)
         target.fill(0)
         context.sync_device()
@@ -89,7 +89,7 @@ def copy_beside_matmul(setting: Setting) -> list[Row]:
 
 
 def matmul(n: int, stream: rt.Stream) -> tuple[Callable[[], None], Any]:
-    """A product of n x n matrices in a stream, and its result: 1.5 n everywhere."""
+    """A product of n x n matrices in a stream, and its result: all elements are 1.5 n."""
     a, b = infinicore.full((n, n), 0.5), infinicore.full((n, n), 3.0)
     product = infinicore.zeros(n, n)
     context.sync_device()
@@ -102,7 +102,7 @@ def matmul(n: int, stream: rt.Stream) -> tuple[Callable[[], None], Any]:
 
 
 def alone(stream: rt.Stream, work: Callable[[], None]) -> float:
-    """Milliseconds of a work with the device to itself."""
+    """Milliseconds of some work with the device to itself."""
     work()  # the first run may have to load code
     spans = []
     for _ in range(ROUNDS):
@@ -119,7 +119,7 @@ def bar(milliseconds: float) -> tuple[str, float]:
 
 
 def side_by_side(*works: tuple[rt.Stream, Callable[[], None]]) -> list[Span]:
-    """When each of the works began and ended, each in its stream."""
+    """When each piece of work began and ended, each in its stream."""
     start = works[0][0].record()
     marks = []
     for stream, work in works:
@@ -132,7 +132,7 @@ def side_by_side(*works: tuple[rt.Stream, Callable[[], None]]) -> list[Span]:
 
 
 def overlap(spans: list[Span]) -> float:
-    """The part of the shorter work during which the other was under way too."""
+    """The fraction of the shorter work that overlapped with the other."""
     shorter = min(end - begin for begin, end in spans)
     both = min(end for _, end in spans) - max(begin for begin, _ in spans)
     return min(1.0, max(0.0, both) / shorter) if shorter > 0 else 0.0
