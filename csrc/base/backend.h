@@ -1,23 +1,23 @@
-/* The back-end contract: all that a chip maker implements and all that the core calls.
+/* The back-end contract: everything a vendor implements and the core calls.
  *
  * A back end is one shared library that exports `infini_backend_open`. The core opens it, checks
  * the sizes and versions below, asks it to probe its hardware, and from then on calls only these
- * tables. The core supplies everything else of the runtime API in software: capture and graphs,
- * memory pools, pointer look-up, pitched forms, argument checks, error records, default devices
+ * tables. The core implements the rest of the runtime API in software: capture and graphs,
+ * memory pools, pointer look-up, pitched copies, argument checks, error records, default devices
  * and streams.
  *
  * Rules
- *  - A table begins with its own size. Entries are only ever appended. The core treats what lies
+ *  - A table begins with its own size. Entries are only appended. The core treats entries
  *    beyond a table's size as null, so an older back end keeps working with a newer core.
  *  - An entry marked (optional) may be null; the text says what the core does then. All others
  *    must be set.
  *  - Every function returns an infinirtError_t. Before returning an error a back end may call
- *    InfiniHost::explain with one sentence for the user (vendor's own code and text, what to do).
- *  - All functions are called from any thread, also concurrently; no function may throw.
- *  - The core passes only live objects that the back end made, and checked ranges of memory.
+ *    InfiniHost::explain with one sentence for the user (the vendor's code and text, a hint).
+ *  - Functions may be called from any thread, also concurrently; no function may throw.
+ *  - The core passes only live objects of this back end, and validated memory ranges.
  *
- * Ownership: the core owns every stream, event and allocation it asked for and gives each back
- * once. A stream or event given back while work still uses it lives on inside the back end until
+ * Ownership: the core owns every stream, event and allocation it created and releases each exactly
+ * once. If work still uses a stream or event that is destroyed, the back end keeps it alive until
  * that work is done.
  */
 #ifndef INFINI_BACKEND_H
@@ -41,11 +41,11 @@ typedef enum InfiniWorkKind {
     INFINI_WORK_COPY = 1,
     /* Fill a box with a repeated value of 1, 2 or 4 bytes. */
     INFINI_WORK_FILL = 2,
-    /* Call a host function. It may block: other streams go on meanwhile. */
+    /* Call a host function. It may block: other streams continue meanwhile. */
     INFINI_WORK_HOST = 3,
     /* Record an event. */
     INFINI_WORK_RECORD = 4,
-    /* Wait for the record of an event that was submitted last before this item. */
+    /* Wait for the latest record of an event that was submitted before this item. */
     INFINI_WORK_WAIT = 5,
     /* Run an operator's plan. Only for back ends that have InfiniOperators. */
     INFINI_WORK_KERNEL = 6
@@ -78,19 +78,19 @@ typedef union InfiniScalar {
     double f;  /* float and double */
 } InfiniScalar;
 
-/* What one run of a plan is given. Arrays among the parameters are written out entry by entry. */
+/* The arguments of one run of a plan. Array parameters are expanded into their entries. */
 typedef struct InfiniArguments {
     void *const *pointers;       /* of the tensors, in the order of the run function's parameters */
     const InfiniScalar *scalars; /* its other parameters */
     size_t pointer_count, scalar_count;
-    void *workspace; /* at least as large as the plan asks for */
+    void *workspace; /* at least as large as the plan requires */
 } InfiniArguments;
 
 struct InfiniPlan; /* the back end's */
 
 typedef struct InfiniKernel {
-    struct InfiniPlan *plan;          /* held by whoever keeps the work */
-    const InfiniArguments *arguments; /* copied by whoever keeps the work */
+    struct InfiniPlan *plan;          /* whoever stores the work holds a reference */
+    const InfiniArguments *arguments; /* whoever stores the work copies them */
 } InfiniKernel;
 
 typedef struct InfiniWork {
@@ -104,7 +104,7 @@ typedef struct InfiniWork {
     } as;
 } InfiniWork;
 
-/* ---- What a device says of itself ----------------------------------------------------------- */
+/* ---- Device properties ---------------------------------------------------------------------- */
 
 typedef struct InfiniDeviceInfo {
     size_t size; /* sizeof(InfiniDeviceInfo), set by the core */
@@ -118,9 +118,9 @@ typedef struct InfiniDeviceInfo {
     int l2_bytes;
     int warp_width;
     int integrated;           /* shares memory with the host */
-    int host_pointers_usable; /* kernels may follow any host pointer */
+    int host_pointers_usable; /* kernels may dereference any host pointer */
     int copy_engines;
-    /* Of streams; the greatest priority is the smaller number. */
+    /* Stream priorities; the greatest priority is the smaller number. */
     int least_priority, greatest_priority;
 } InfiniDeviceInfo;
 
@@ -133,51 +133,51 @@ typedef struct InfiniDriver {
 
     /* Describe a device. */
     infinirtError_t (*device_info)(int device, InfiniDeviceInfo *info);
-    /* Tell free and total memory now. */
+    /* Report free and total memory. */
     infinirtError_t (*device_memory)(int device, size_t *free_bytes, size_t *total_bytes);
     /* Wait for all streams of the device. */
     infinirtError_t (*device_synchronize)(int device);
     /* Answer an attribute query. (optional) Default: from device_info. */
     infinirtError_t (*device_attribute)(int device, enum infinirtDeviceAttr attribute, int *value);
-    /* Can `device` reach the memory of `peer`? (optional) Default: no. */
+    /* Can `device` access the memory of `peer`? (optional) Default: no. */
     infinirtError_t (*peer_access)(int device, int peer, int *can);
 
     /* -- Memory: `bytes` > 0, addresses at least 256-byte aligned -- */
 
-    /* Allocate device memory, or return MemoryAllocation and stay usable. */
+    /* Allocate device memory, or return MemoryAllocation; the device stays usable. */
     infinirtError_t (*allocate)(int device, size_t bytes, void **memory);
     /* Free it. The core has waited for the work that uses it. */
     infinirtError_t (*release)(int device, void *memory, size_t bytes);
     /* Allocate pinned host memory. (optional) Default: plain host memory. */
     infinirtError_t (*allocate_host)(size_t bytes, unsigned flags, void **memory);
-    /* Free it. (optional) Comes with allocate_host. */
+    /* Free it. (optional) Required with allocate_host. */
     infinirtError_t (*release_host)(void *memory, size_t bytes);
-    /* Pin host memory of the client's. (optional) Default: no effect. */
+    /* Pin the caller's host memory. (optional) Default: no effect. */
     infinirtError_t (*register_host)(void *memory, size_t bytes, unsigned flags);
-    /* Unpin it. (optional) Comes with register_host. */
+    /* Unpin it. (optional) Required with register_host. */
     infinirtError_t (*unregister_host)(void *memory, size_t bytes);
-    /* Allocate memory that host and device both use; freed by release. (optional) Default: none. */
+    /* Allocate memory for host and device; freed by release. (optional) Default: none. */
     infinirtError_t (*allocate_managed)(int device, size_t bytes, void **memory);
 
     /* -- Streams. A null handle is the device's legacy default stream: work in it waits for all
      *    work submitted before to the device's blocking streams, and the other way round. -- */
 
-    /* Make a stream; flags and priority as in infinirtStreamCreateWithPriority. */
+    /* Create a stream; flags and priority as in infinirtStreamCreateWithPriority. */
     infinirtError_t (*stream_create)(int device, unsigned flags, int priority, void **stream);
-    /* Give a stream back. Does not wait. */
+    /* Destroy a stream. Does not wait. */
     infinirtError_t (*stream_destroy)(int device, void *stream);
     /* Is all submitted work done? Success or NotReady. */
     infinirtError_t (*stream_query)(int device, void *stream);
     /* Wait until all submitted work is done. */
     infinirtError_t (*stream_synchronize)(int device, void *stream);
-    /* Append `count` items, in order. The items are copied; memory and events they name are not. */
+    /* Append `count` items, in order. The items are copied, but not what they refer to. */
     infinirtError_t (*submit)(int device, void *stream, const InfiniWork *work, size_t count);
 
     /* -- Events. Before its first record an event counts as complete. -- */
 
-    /* Make an event; flags as in infinirtEventCreateWithFlags. */
+    /* Create an event; flags as in infinirtEventCreateWithFlags. */
     infinirtError_t (*event_create)(int device, unsigned flags, void **event);
-    /* Give an event back. Does not wait. */
+    /* Destroy an event. Does not wait. */
     infinirtError_t (*event_destroy)(int device, void *event);
     /* Has the last submitted record happened? Success or NotReady. */
     infinirtError_t (*event_query)(int device, void *event);
@@ -188,7 +188,7 @@ typedef struct InfiniDriver {
 
     /* -- Between processes (optional, all or none). Default: not supported. -- */
 
-    /* Make a handle of an allocation that another process can open. */
+    /* Create a handle of an allocation that another process can open. */
     infinirtError_t (*memory_export)(int device, void *memory, size_t bytes,
                                      infinirtIpcMemHandle_t *handle);
     /* Open such a handle. */
@@ -196,9 +196,9 @@ typedef struct InfiniDriver {
                                      void **memory, size_t *bytes);
     /* Close what memory_import opened. */
     infinirtError_t (*memory_close)(int device, void *memory, size_t bytes);
-    /* Make a handle of an event that was made with infinirtEventInterprocess. */
+    /* Create a handle of an event that was created with infinirtEventInterprocess. */
     infinirtError_t (*event_export)(void *event, infinirtIpcEventHandle_t *handle);
-    /* Open such a handle; given back by event_destroy. */
+    /* Open such a handle; destroyed by event_destroy. */
     infinirtError_t (*event_import)(int device, const infinirtIpcEventHandle_t *handle,
                                     void **event);
 
@@ -216,41 +216,40 @@ typedef struct InfiniTensor {
     const int64_t *strides; /* in elements */
 } InfiniTensor;
 
-/* An attribute given when the operator was described. Numbers are in `value`
- * in their own kind, and in `number`. */
+/* An attribute from the create call. Numbers are in `value` with their own type, and in `number`
+ * as double. */
 typedef struct InfiniAttribute {
     InfiniScalar value;
     double number;
-    const void *list; /* int64_t[count] or text; null when it was not given */
+    const void *list; /* int64_t[count] or text; null if it was not given */
     size_t count;
 } InfiniAttribute;
 
-/* One operator with all that is known before it runs. Valid during the call it is passed to.
+/* One operator with everything that is known before it runs. Valid during the call only.
  *
- * A program with INFINI_PROGRAM_EPILOGUE is not the operator's own: it is a map that follows the
- * kernel `name`, element by element of its result. Tensors, pointers and scalars are the kernel's,
- * then the program's. Where the program reads tensor 0 it gets what the kernel computed, not
- * rounded; tensor 0 has no memory (its pointer is null) unless the program writes it. Today that
- * kernel is gemm with beta 0. A back end that can't answers NotImplemented, and gets the two one by
- * one. */
+ * A program with INFINI_PROGRAM_EPILOGUE is not the operator's own: it is a map over the
+ * result of the kernel `name`. Tensors, pointers and scalars are the kernel's, then the program's.
+ * Where the program reads tensor 0 it gets the kernel's unrounded result; tensor 0 has no memory
+ * (its pointer is null) unless the program writes it. Today that kernel is gemm with beta 0. A back
+ * end that does not support this returns NotImplemented, and gets the two operations separately. */
 typedef struct InfiniOperation {
     const char *name;                  /* "rms_norm" */
     const InfiniTensor *tensors;       /* in the order of the create function's parameters */
     const InfiniAttribute *attributes; /* its other parameters */
     size_t tensor_count, attribute_count;
     const struct InfiniProgram *program; /* see infini/program.h; null: needs a kernel of its own */
-    uint32_t modes;                      /* INFINI_MODE_... that hold for the plan */
+    uint32_t modes;                      /* INFINI_MODE_... of the plan */
 } InfiniOperation;
 #define INFINI_MODE_BATCH_INVARIANT 1u /* a row's bits depend on no other row or thread count */
 
 typedef struct InfiniOperators {
     size_t size;
 
-    /* Prepare an operator. All that the definition demands was checked already. Returns an
-     * infiniStatus_t; NotImplemented with an explanation when the back end has no way to do it. */
+    /* Prepare an operator. The declaration's rules have been checked. Returns an infiniStatus_t;
+     * NotImplemented with an explanation if the back end does not support the operation. */
     int (*plan)(int device, const InfiniOperation *operation, struct InfiniPlan **plan,
                 size_t *workspace_bytes);
-    /* A plan is reference-counted: it begins with one holder and is destroyed with the last. */
+    /* A plan is reference-counted: it starts with one reference and is destroyed with the last. */
     void (*hold)(struct InfiniPlan *plan);
     void (*drop)(struct InfiniPlan *plan);
 } InfiniOperators;
@@ -261,7 +260,7 @@ typedef struct InfiniHost {
     size_t size;
     uint32_t abi;
     void (*explain)(
-        const char *sentence); /* why the error about to be returned happened (this thread) */
+        const char *sentence); /* the reason of the error about to be returned (this thread) */
 } InfiniHost;
 
 /* ---- The back end --------------------------------------------------------------------------- */
@@ -269,20 +268,20 @@ typedef struct InfiniHost {
 typedef struct InfiniBackend {
     size_t size;         /* sizeof(InfiniBackend) */
     uint32_t abi;        /* INFINI_BACKEND_ABI that the back end was built with */
-    const char *name;    /* device type, lower case: the word of INFINI_DEVICE and `infini info` */
-    const char *vendor;  /* for people */
-    const char *version; /* of the back end, for people */
+    const char *name;    /* device type, lower case: as in INFINI_DEVICE and `infini info` */
+    const char *vendor;  /* for display */
+    const char *version; /* of the back end, for display */
 
     /* Look for devices. Returns their number; 0 with one sentence in `reason` if there is none.
-     * With devices `reason` may hold a remark for people, such as a setting that was ignored. */
+     * With devices `reason` may hold a remark, such as a setting that was ignored. */
     int (*probe)(char *reason, size_t reason_bytes);
 
     const InfiniDriver *driver;
 
     /* The back end's own implementation of a function of infinirt_runtime_api.h, by its name
-     * without the prefix ("StreamCreate"), of that function's very type; null when it has none. The
-     * core then forwards to it, with what the client gave, instead of using its own software.
-     * (optional) Default: the core's software serves every function. */
+     * without the prefix ("StreamCreate"), with that function's signature; null if it has none. The
+     * core then forwards the caller's arguments to it instead of using its own implementation.
+     * (optional) Default: the core implements every function. */
     void *(*function)(const char *name);
 
     /* Its operators. (optional) Default: none. */

@@ -1,18 +1,18 @@
-/* The collectives of a back end: what libinfiniccl calls, and all that a chip maker implements.
+/* The collectives of a back end: everything libinfiniccl calls and a vendor implements.
  *
- * The core checks arguments, keeps groups, orders streams, splits communicators, and composes what
- * a back end lacks out of sends and receives. A back end brings communicators, and one of two ways
- * to work:
+ * The core checks arguments, collects groups, orders streams, splits communicators, and composes
+ * what a back end lacks from sends and receives. A back end provides communicators, and one of two
+ * ways to run operations:
  *
  *  - `submit`, for vendors' libraries that take streams themselves: a whole group is enqueued in
  *    one call.
  *  - `run`, for everything else: the core calls it in stream order, on a thread that may block.
- *    Capture and graphs then work by themselves.
+ *    Capture and graphs then work without further code.
  *
  * All functions return an infiniStatus_t and may explain an error through InfiniHost::explain.
  *
- * The table is what the library's symbol `infini_backend_collectives` gives; a back end without it
- * has no collectives.
+ * The library's symbol `infini_backend_collectives` returns the table; a back end without it has no
+ * collectives.
  */
 #ifndef INFINI_COLLECTIVES_H
 #define INFINI_COLLECTIVES_H
@@ -44,16 +44,15 @@ typedef enum InfiniCollectiveKind {
 typedef struct InfiniCollective {
     int32_t kind;
     int32_t dtype; /* infiniDtype_t */
-    int32_t op;    /* infinicclReduceOp_t, where something is reduced */
+    int32_t op;    /* infinicclReduceOp_t, for reductions */
     int32_t root;  /* or the other rank of a SEND or RECEIVE */
     const void *send;
     void *recv;
     /* Elements: of the whole buffer for ALL_REDUCE, REDUCE, BROADCAST, SEND and RECEIVE; of one
      * rank's part for the others. */
     size_t count;
-    /* Of each rank's part, where parts differ in size: of what is received by ALL_GATHER, of what
-     * is sent by REDUCE_SCATTER, of both by ALL_TO_ALL. Null: all have `count`. Parts lie one after
-     * the other. */
+    /* Elements of each rank's part, if these differ: received by ALL_GATHER, sent by
+     * REDUCE_SCATTER, both by ALL_TO_ALL. Null: all have `count`. Parts are consecutive. */
     const size_t *send_counts;
     const size_t *recv_counts;
     void *stream; /* for submit: the vendor's */
@@ -64,7 +63,7 @@ struct InfiniCommunicator; /* the back end's */
 typedef struct InfiniCollectives {
     size_t size; /* sizeof(InfiniCollectives) of the header that the back end was built with */
 
-    /* Make an id that lets ranks find each other, in this process and in others. */
+    /* Create an id by which ranks find each other, in this process and in others. */
     int (*make_id)(unsigned char id[INFINI_COLLECTIVE_ID_BYTES]);
     /* Join as one of the ranks. Waits until all have joined, or `timeout` seconds have passed. */
     int (*join)(int device, int ranks, int rank, const unsigned char id[INFINI_COLLECTIVE_ID_BYTES],
@@ -72,30 +71,30 @@ typedef struct InfiniCollectives {
     /* Join as all ranks together, one for each device, in one process. */
     int (*join_all)(int ranks, const int *devices, double timeout,
                     struct InfiniCommunicator **communicators);
-    /* Leave. All work of the communicator is done. */
+    /* Leave. The communicator's work is done by then. */
     int (*leave)(struct InfiniCommunicator *communicator);
-    /* Make everything that waits in it, here and on other ranks, fail soon. (optional) */
+    /* Make pending operations, here and on other ranks, fail soon. (optional) */
     int (*abort)(struct InfiniCommunicator *communicator, const char *reason);
     /* Seconds that an operation waits for other ranks before it fails. (optional) */
     int (*set_timeout)(struct InfiniCommunicator *communicator, double seconds);
-    /* Success, or why the communicator can't be used any more, in a sentence. (optional) */
+    /* Success, or an error with the reason why the communicator is unusable. (optional) */
     int (*state)(struct InfiniCommunicator *communicator, char *reason, size_t reason_bytes);
 
-    /* Do the operations of a group on one communicator, and wait until they are done.
-     * NotImplemented, before anything is done, makes the core compose them. (one of the two) */
+    /* Run the operations of a group on one communicator, and wait for them. If it returns
+     * NotImplemented before doing anything, the core composes them. (one of the two) */
     int (*run)(struct InfiniCommunicator *communicator, const InfiniCollective *work, size_t count);
-    /* Enqueue a group: `communicators[i]` does `work[i]`. Operations of one communicator happen in
-     * the order of the calls, also in different streams; streams of earlier calls may be destroyed
-     * by then. NotImplemented for a kind makes the core compose it. (one of the two) */
+    /* Enqueue a group: `communicators[i]` runs `work[i]`. Operations of one communicator run in the
+     * order of the calls, also across streams; streams of earlier calls may have been destroyed.
+     * If it returns NotImplemented, the core composes the operation. (one of the two) */
     int (*submit)(struct InfiniCommunicator *const *communicators, const InfiniCollective *work,
                   size_t count);
 
-    /* All ranks give `bytes` bytes of host memory, and get those of all, by rank. Waits. (optional)
-     * Default: an ALL_GATHER by `run`. */
+    /* All-gather `bytes` bytes of host memory, ordered by rank. Blocks. (optional)
+     * Default: an ALL_GATHER through `run`. */
     int (*share)(struct InfiniCommunicator *communicator, const void *mine, void *all,
                  size_t bytes);
-    /* What does the work, for people: a library and its version, or a way of transport.
-     * NotImplemented with a reason in place of it: nothing can be done here. (optional) */
+    /* The library and its version, or the transport, for display. NotImplemented with a reason if
+     * collectives are not available. (optional) */
     int (*about)(char *text, size_t text_bytes);
 } InfiniCollectives;
 

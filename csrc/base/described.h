@@ -1,5 +1,5 @@
-/* What libinfinicore uses of libinfiniop beyond its public functions: operators are described by
- * layouts, without handles and tensor descriptors, and programs are fused. Not installed. */
+/* Functions of libinfiniop for libinfinicore beyond its public ones: describing operators by
+ * layouts, without handles and tensor descriptors, and fusing programs. Not installed. */
 #ifndef INFINI_DESCRIBED_H
 #define INFINI_DESCRIBED_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* A descriptor, and what it was made of. It all lives as long as the descriptor. */
+/* A descriptor and the layouts it was made from, which live as long as it does. */
 typedef struct InfiniDescribed {
     struct InfiniopDescriptor *descriptor;
     const InfiniAttribute *attributes;
@@ -23,9 +23,9 @@ typedef struct InfiniDescribed {
     size_t workspace;
 } InfiniDescribed;
 
-/* Checks and plans the operator of that number (in alphabetical order), as its create function
- * does. `tensors` have a dtype of 0 where they are absent; `tensor_counts` says how many belong to
- * each declared one. `list_counts` says how many elements the list of each attribute has. */
+/* Checks and plans operator number `op` (in alphabetical order), as its create function does.
+ * Absent `tensors` have dtype 0; `tensor_counts` is the number of tensors for each declared one,
+ * `list_counts` the number of elements in each attribute's list. */
 INFINI_EXPORT infiniStatus_t infiniDescribe(int number, const InfiniTarget *target,
                                             const InfiniTensor *tensors,
                                             const size_t *tensor_counts,
@@ -33,7 +33,7 @@ INFINI_EXPORT infiniStatus_t infiniDescribe(int number, const InfiniTarget *targ
                                             const size_t *list_counts, InfiniDescribed *described);
 INFINI_EXPORT void infiniDropDescriptor(struct InfiniopDescriptor *descriptor);
 
-/* The modes in which the calling thread describes operators, see InfiniOperation. */
+/* The calling thread's modes for new descriptors, see InfiniOperation. */
 INFINI_EXPORT uint32_t infiniGetModes(void);
 INFINI_EXPORT void infiniSetModes(uint32_t modes);
 
@@ -53,14 +53,14 @@ typedef struct InfiniJoin {
 
 typedef struct InfiniFused InfiniFused;
 
-/* Null when the two can't be one. */
+/* Null if the two cannot be fused. */
 INFINI_EXPORT InfiniFused *infiniFuse(const InfiniProgram *first, const InfiniProgram *second,
                                       const InfiniJoin *join);
 INFINI_EXPORT const InfiniProgram *infiniFusedProgram(const InfiniFused *fused);
 INFINI_EXPORT void infiniDropFused(InfiniFused *fused);
 
-/* The program that gives back what a kernel leaves in its tensor 0: joined with what follows the
- * kernel, it makes the kernel's epilogue (see InfiniOperation). */
+/* The program that returns a kernel's tensor 0 unchanged: fused with the map that follows the
+ * kernel, it becomes the kernel's epilogue (see InfiniOperation). */
 INFINI_EXPORT const InfiniProgram *infiniKernelResult(void);
 
 /* The program that copies tensor 1 to tensor 0. */

@@ -1,5 +1,5 @@
-// Settings from the environment. A value that cannot be used is ignored, with one warning on stderr
-// that names the variable, its value and what was expected.
+// Settings from environment variables. An invalid value is ignored, with one warning on stderr that
+// names the variable, its value and what was expected.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 
 namespace infini {
 
-// The variable's text; null if it is not set, or empty.
+// The variable's value; null if it is not set, or empty.
 inline const char *setting_text(const char *name) {
     const char *text = std::getenv(name);
     return text && *text ? text : nullptr;
 }
 
-// "NAME=value is ignored: expected …", of a variable that is set.
+// "NAME=value is ignored: expected …", for a variable that is set.
 inline std::string ignored_setting(const char *name, const std::string &expected) {
     const char *text = setting_text(name);
     return std::string(name) + "=" + std::string(text ? text : "").substr(0, 64) +
            " is ignored: expected " + expected;
 }
 
-// Prints the sentence, once for each variable; `name` is a literal.
+// Prints the warning, once per variable; `name` is a literal.
 inline void warn_of_setting(const char *name, const std::string &sentence) {
     static std::atomic<const char *> warned[32];
     for (std::atomic<const char *> &each : warned) {
@@ -47,7 +47,7 @@ struct NumberSetting {
     bool is_whole = true;
 };
 
-// What is wrong with the variable's value; empty if it is a number in the range, or not set.
+// The error in the variable's value; empty if it is a number in the range, or not set.
 inline std::string problem_of(const NumberSetting &setting) {
     const char *text = setting_text(setting.name);
     if (!text) return "";
@@ -67,7 +67,7 @@ inline std::string problem_of(const NumberSetting &setting) {
                            std::string(setting.is_whole ? "a whole number " : "a number ") + range);
 }
 
-// The variable's number, or else the fallback.
+// The variable as a number, or the fallback.
 inline double read_setting(const NumberSetting &setting, double fallback) {
     const std::string problem = problem_of(setting);
     if (!problem.empty()) warn_of_setting(setting.name, problem);
@@ -75,7 +75,7 @@ inline double read_setting(const NumberSetting &setting, double fallback) {
     return text && problem.empty() ? std::strtod(text, nullptr) : fallback;
 }
 
-// The variable's text if it is one of the choices, or else "".
+// The variable's value if it is one of the choices, else "".
 inline std::string read_choice(const char *name, std::initializer_list<const char *> choices) {
     const char *text = setting_text(name);
     if (!text) return "";

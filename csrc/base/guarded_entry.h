@@ -1,9 +1,9 @@
-// Entries of a back end's tables that throw nothing into the core.
+// Keeps exceptions of a back end's table entries out of the core.
 #pragma once
 
 namespace infini {
 
-// Calls `function`; when it throws, gives what `failed` gives.
+// Calls `function`; if it throws, returns the result of `failed`.
 template <auto function, auto failed, class... Parameters>
 int guarded(Parameters... parameters) try {
     return function(parameters...);

@@ -1,5 +1,5 @@
-/* Operations along one indexed dimension, as planners see them. For back ends that are written in
- * C++. Header only. */
+/* Operations along one indexed dimension, as planners see them. For back ends written in C++.
+ * Header only. */
 #ifndef INFINI_INDEX_CASE_H
 #define INFINI_INDEX_CASE_H
 
@@ -7,14 +7,14 @@
 
 namespace infini {
 
-// The dimension that attribute 0 names, counted from the front.
+// The dimension given by attribute 0, counted from the front.
 inline int indexed_dim(const Operation &operation, const Tensor &tensor) {
     const int axis = int(operation.integer(0));
     return axis < 0 ? axis + tensor.ndim : axis;
 }
 
-// gather and index_select: calls add(size, stride of the output, of the input, of the index) for
-// each dimension. The input's stride is 0 where it is indexed.
+// gather and index_select: calls add(size, output stride, input stride, index stride) for each
+// dimension. The input's stride is 0 in the indexed dimension.
 template <class Add>
 void each_gathered_dim(const Operation &operation, bool select, int axis, const Add &add) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
@@ -32,7 +32,7 @@ void each_gathered_dim(const Operation &operation, bool select, int axis, const 
     }
 }
 
-// scatter, scatter_add and scatter_reduce: the dimension, after the indices' sizes were checked.
+// scatter, scatter_add and scatter_reduce: the dimension, after checking the indices' sizes.
 inline int scattered_dim(const Operation &operation) {
     const Tensor output = operation.tensor(0), indices = operation.tensor(2);
     const int axis = indexed_dim(operation, output);

@@ -1,4 +1,4 @@
-/* For a library above the runtime that caches memory (tensors). Not installed. */
+/* For libraries above the runtime that cache memory (for tensors). Not installed. */
 #ifndef INFINI_KEEP_H
 #define INFINI_KEEP_H
 
@@ -8,17 +8,17 @@
 extern "C" {
 #endif
 
-/* DeviceReset leaves this memory or stream alone. */
+/* Excludes this memory or stream from DeviceReset. */
 INFINI_EXPORT void infiniKeep(const void *memory_or_stream);
-/* Before it is freed or destroyed: the address may then be another's. */
+/* Call it before freeing or destroying: the address may then be reused. */
 INFINI_EXPORT void infiniLetGo(const void *memory_or_stream);
 
-/* Frees memory of infinirtMalloc or infinirtMallocHost if no stream of its device type has work, and
- * fails without waiting otherwise. A back end without device_query is waited for. */
+/* Frees memory of infinirtMalloc or infinirtMallocHost if the streams of its device type are idle,
+ * and fails without waiting otherwise. Waits if the back end has no device_query. */
 INFINI_EXPORT infiniStatus_t infiniFreeIfIdle(void *memory);
 
-/* After a free that failed: the memory may be gone all the same, because the failure of earlier work
- * is reported by whichever call waits for it. 0 where only the back end knows. */
+/* After a failed free: the memory may still have been freed, because an error of earlier work is
+ * reported by whichever call waits for it. 0 if only the back end knows. */
 INFINI_EXPORT int infiniIsFreed(const void *memory);
 
 #ifdef __cplusplus

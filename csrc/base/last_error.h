@@ -1,5 +1,5 @@
-/* For calls that nobody asked for, as a garbage collector makes: they leave the thread's last error as
- * it was. Not installed. */
+/* For calls that the user did not make (by a garbage collector, say): they preserve the thread's
+ * last error. Not installed. */
 #ifndef INFINI_LAST_ERROR_H
 #define INFINI_LAST_ERROR_H
 

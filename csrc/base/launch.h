@@ -1,5 +1,5 @@
-/* What the other libraries of the core (operators, collectives) use of libinfinirt. Not installed:
- * clients have no use for it. */
+/* Functions of libinfinirt for the core's other libraries (operators, collectives). Not
+ * installed. */
 #ifndef INFINI_LAUNCH_H
 #define INFINI_LAUNCH_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* A device as the other libraries see it. Lives as long as the process. */
+/* A device as seen by the other libraries. Lives as long as the process. */
 typedef struct InfiniTarget {
     const InfiniOperators *operators; /* null: the back end has none */
     const char *kind;                 /* "cpu" */
@@ -20,7 +20,7 @@ typedef struct InfiniTarget {
     void *device; /* the runtime's */
 } InfiniTarget;
 
-/* The calling thread's device. `function` is the client's call, for messages. */
+/* The calling thread's device. `function` is the user's call, for messages. */
 INFINI_EXPORT infiniStatus_t infiniTargetOfThread(const char *function, InfiniTarget *target);
 
 /* Runs a kernel in a stream of the target's device, or records it if the stream is being captured.
@@ -32,12 +32,12 @@ INFINI_EXPORT infiniStatus_t infiniLaunchKernel(const char *function, const Infi
 INFINI_EXPORT infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *target,
                                                  void *stream);
 
-/* Records the sentence that infiniGetLastErrorMessage gives, and gives the status back. Null keeps
- * what a back end has explained. */
+/* Sets the message of infiniGetLastErrorMessage and returns the status. Null keeps what a back end
+ * has explained. */
 INFINI_EXPORT infiniStatus_t infiniRecordFailure(const char *function, infiniStatus_t status,
                                                  const char *sentence);
 
-/* Is there memory to read, or to write? Probes the pages, and caches the answer for later calls. */
+/* Can the memory be read or written? Probes the pages, and caches the answer for later calls. */
 INFINI_EXPORT int infiniIsHostMemory(const void *pointer, size_t bytes, int write);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Tables of a few rows with a key each. For back ends that are written in C++. Header only. */
+/* Small tables with one key per row. For back ends written in C++. Header only. */
 #ifndef INFINI_LOOK_UP_H
 #define INFINI_LOOK_UP_H
 
@@ -6,7 +6,7 @@
 
 namespace infini {
 
-// The value beside the key, else `otherwise`.
+// The value for the key, else `otherwise`.
 template <class Key, class Value, unsigned long rows>
 constexpr Value look_up(const std::pair<Key, Value> (&table)[rows], Key key, Value otherwise) {
     for (const auto &[known, value] : table)

@@ -1,5 +1,5 @@
-/* The loop nest of a program's phase: which index space it goes over, and where each operand lies
- * in it. For engines of programs that are written in C++. Header only; make_loop_nest.h makes it. */
+/* The loop nest of a program's phase: its index space, and how each operand is addressed in it. For
+ * program engines written in C++. Header only; built by make_loop_nest.h. */
 #ifndef INFINI_LOOP_NEST_H
 #define INFINI_LOOP_NEST_H
 
@@ -10,14 +10,14 @@
 
 namespace infini::program {
 
-// What a program computes in.
+// The type that a program computes in.
 enum ValueType { kFloat, kDouble, kInt64, kUint64, kValueTypes };
 
 constexpr int kDims = 12;  // of a phase: eight, and those that views add
-// More than any definition has; fused programs may come to it.
+// More than any definition has; fused programs may reach it.
 constexpr int kMostInputs = 24, kMostOutputs = 8, kMostOperands = 64, kMostShared = 24;
 
-// Dimensions, outermost first. Neighbours that every operand passes through in one go are one.
+// Dimensions, outermost first. Adjacent ones that are contiguous for every operand are merged.
 struct Walk {
     int count = 0;
     int64_t size[kDims];
@@ -27,7 +27,7 @@ struct Walk {
         for (int i = 0; i < count; ++i) product *= size[i];
         return product;
     }
-    // Coordinates of an index.
+    // The coordinates of an index.
     void locate(int64_t index, int64_t *at) const {
         for (int i = count - 1; i > 0; --i) {
             at[i] = index % size[i];
@@ -71,7 +71,7 @@ struct Slot {
     }
 };
 
-// A stage of the program. Engines derive theirs from it.
+// A stage of the program. Engines derive their own from it.
 struct Stage {
     int number = 0;       // in the program
     bool rows = false;    // once for each row
@@ -87,8 +87,8 @@ struct LoopNestOf {
     Walk kept, folded;
     std::vector<Slot> slots;  // by the program's numbers of operands
     std::vector<Stage> stages;
-    // Results for each row that later phases read: the row operand, and the slot (beyond those of
-    // the program) of where they go.
+    // Results per row that later phases read: the row operand, and the slot (beyond those of the
+    // program) that they are stored in.
     struct Spill {
         int row, slot;
     };
@@ -96,14 +96,14 @@ struct LoopNestOf {
     int shared_count = 0, element_count = 0, row_count = 0;
     int64_t rows = 1, row_size = 1;
 
-    // Of the phase before dimensions were joined; a row operand that later phases read has this
-    // shape, the folded dimensions with size 1.
+    // The phase's shape before dimensions were merged; a row operand that later phases read has
+    // this shape, with size 1 in the folded dimensions.
     int ndim = 0;
     int64_t size[kDims];
     bool is_folded[kDims];
 };
 
-// What an earlier phase spilled to the workspace: its place and shape, by operand of the program.
+// What an earlier phase spilled to the workspace: address and shape, by operand of the program.
 struct Spilled {
     int64_t start = 0;  // bytes from the workspace
     int ndim = 0;

@@ -1,4 +1,4 @@
-/* Makes the loop nest of a program's phase for the tensors of an operation. Header only. */
+/* Builds the loop nest of a program's phase for the tensors of an operation. Header only. */
 #ifndef INFINI_MAKE_LOOP_NEST_H
 #define INFINI_MAKE_LOOP_NEST_H
 
@@ -12,7 +12,7 @@
 namespace infini::program {
 namespace detail {
 
-// A tensor's sizes and strides after the operand's view.
+// A tensor's sizes and strides with the operand's view applied.
 struct View {
     int ndim = 0;
     int64_t size[kDims], stride[kDims], start = 0;
@@ -294,7 +294,7 @@ private:
         }
     }
 
-    // A result for each row has the folded dimensions with size 1, or does not have them.
+    // A result per row may have the folded dimensions with size 1, or not at all.
     void place_result(size_t n) {
         const View &view = views_[n];
         if (view.ndim == nest_.ndim) {
@@ -314,7 +314,7 @@ private:
 
     // ---- Joining --------------------------------------------------------------------------------
 
-    // The operand whose order in memory decides: the largest one, and an output before inputs.
+    // The operand whose memory order decides: the largest, and outputs before inputs.
     size_t leader() const {
         size_t best = nest_.slots.size();
         auto weight = [&](size_t n) {

@@ -1,4 +1,5 @@
-/* Is the calling thread's last error a lack of memory? Usable with either face. Not installed. */
+/* Is the calling thread's last error an out-of-memory error? Usable with either API. Not
+ * installed. */
 #ifndef INFINI_MEMORY_ERROR_H
 #define INFINI_MEMORY_ERROR_H
 

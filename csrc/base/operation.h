@@ -1,5 +1,4 @@
-/* An operation and its arguments as planners read them: a C++ view of the tables of backend.h, for
- * back ends that are written in C++. Header only. */
+/* An operation and its arguments: C++ views of the structs of backend.h. Header only. */
 #ifndef INFINI_OPERATION_H
 #define INFINI_OPERATION_H
 
@@ -39,8 +38,8 @@ struct Tensor {
     }
 };
 
-// An operation as planners see it. It is valid only while the planner runs: a plan copies what it
-// needs (Shape below keeps a tensor's sizes).
+// An operation as planners see it. Valid only while the planner runs: a plan copies what it needs
+// (Shape below copies a tensor's sizes).
 class Operation {
 public:
     explicit Operation(const InfiniOperation &operation) : c(operation) {}
@@ -57,7 +56,7 @@ public:
     }
     int64_t integer(int attribute) const { return c.attributes[attribute].value.i; }
     double number(int attribute) const { return c.attributes[attribute].number; }
-    // Lists of integers, whatever their type in C; null when the client gave null.
+    // A list of integers, whatever its type in C; null if the caller passed null.
     const int64_t *list(int attribute) const {
         return static_cast<const int64_t *>(c.attributes[attribute].list);
     }
@@ -69,7 +68,7 @@ public:
     const InfiniOperation &c;
 };
 
-// A tensor's dtype, sizes and strides, kept.
+// A copy of a tensor's dtype, sizes and strides.
 struct Shape {
     static constexpr int kMost = 8;
     int dtype = 0, ndim = 0;
@@ -94,7 +93,7 @@ struct Arguments {
     char *workspace() const { return static_cast<char *>(c.workspace); }
 };
 
-// A planner throws this when the operation cannot be done; the sentence goes to the client.
+// Thrown by a planner that does not support the operation; the sentence is shown to the user.
 struct Refusal {
     infiniStatus_t status;
     std::string sentence;

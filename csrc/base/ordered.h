@@ -1,5 +1,5 @@
-/* What libinfiniccl uses of libinfinirt, beside launch.h: devices by number, and work of its own in
- * streams. Not installed. */
+/* Functions of libinfinirt for libinfiniccl in addition to launch.h: devices by number, and own
+ * work in streams. Not installed. */
 #ifndef INFINI_ORDERED_H
 #define INFINI_ORDERED_H
 
@@ -9,41 +9,42 @@
 extern "C" {
 #endif
 
-/* A device by its kind and number. */
+/* A device by its type and ordinal. */
 INFINI_EXPORT infiniStatus_t infiniTargetOf(const char *function, infiniDevice_t kind, int index,
                                             InfiniTarget *target);
 
-/* The file of the target's back end. */
+/* The path of the target's back-end library. */
 INFINI_EXPORT const char *infiniLibraryOf(const InfiniTarget *target);
 
-/* Lets a stream call run(data), which may block; dispose(data) follows when it is not needed any
- * more, also when this call fails. A stream that is being captured records it: *recorded is 1 then,
- * run is called at each replay, and dispose when the last graph that holds it is gone. */
+/* Makes a stream call run(data), which may block. dispose(data) is called when it is no longer
+ * needed, also if this call fails. A stream that is being captured records it: then *recorded is 1,
+ * run is called in each replay, and dispose when the last graph containing it is destroyed. */
 INFINI_EXPORT infiniStatus_t infiniLaunchHost(const char *function, const InfiniTarget *target,
                                               void *stream, void (*run)(void *),
                                               void (*dispose)(void *), void *data, int *recorded);
 
-/* What is submitted to `after` from now on comes behind what is in `before` now. Streams that are
- * being captured are left as they are. */
+/* Work submitted to `after` from now on waits for the work now in `before`. Has no effect on
+ * streams that are being captured. */
 INFINI_EXPORT infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target,
                                                 void *before, void *after);
 
-/* The back end's own handle of a stream, for work that goes there past the runtime. Where the runtime
- * records graphs itself, a stream that is being captured is refused. */
+/* The back end's own handle of a stream, for submitting work directly. Where the runtime implements
+ * graphs itself, a stream that is being captured is refused. */
 INFINI_EXPORT infiniStatus_t infiniDriverStream(const char *function, const InfiniTarget *target,
                                                 void *stream, void **driver);
 
-/* Says whether work in streams of a device type has failed since. On failure `sentence` says why. */
+/* Reports whether work in streams of a device type has failed since. On failure `sentence` says
+ * why. */
 typedef infiniStatus_t (*InfiniWaitCheck)(int device_type, char *sentence, size_t bytes);
 
-/* Lets every call that waits for a device ask `check` before it returns success; its failure becomes
- * infinirtErrorExternalDevice. */
+/* Makes every call that waits for a device run `check` before it returns success; if that fails,
+ * the call returns infinirtErrorExternalDevice. */
 INFINI_EXPORT void infiniSetWaitCheck(InfiniWaitCheck check);
 
-/* Is the calling thread's last error one of that check? */
+/* Does the calling thread's last error come from that check? */
 INFINI_EXPORT int infiniFailedWaitCheck(void);
 
-/* Between the two, waits of the calling thread do not ask: nobody would see the answer. */
+/* Between these two calls, the calling thread's waits skip the check. */
 INFINI_EXPORT void infiniBeginQuietWaits(void);
 INFINI_EXPORT void infiniEndQuietWaits(void);
 
@@ -52,7 +53,7 @@ INFINI_EXPORT void infiniEndQuietWaits(void);
 
 namespace infini {
 
-/* For waits that belong to no call of the client's, such as those of destructors. */
+/* For waits that do not belong to a user's call, such as those of destructors. */
 struct QuietWaits {
     QuietWaits() { infiniBeginQuietWaits(); }
     ~QuietWaits() { infiniEndQuietWaits(); }

@@ -1,5 +1,5 @@
-/* pad, as planners see it: the mode, and where the input lies in each dimension of the output,
- * checked. For back ends that are written in C++. Header only. */
+/* pad as planners see it: the mode, and the input's position in each dimension of the output,
+ * checked. For back ends written in C++. Header only. */
 #ifndef INFINI_PAD_CASE_H
 #define INFINI_PAD_CASE_H
 

@@ -1,5 +1,5 @@
-/* What the plan functions of back ends share that have planners by the operators' names. Header
- * only. */
+/* The common part of the plan functions of back ends that register planners by operator name.
+ * Header only. */
 #ifndef INFINI_PLAN_OPERATION_H
 #define INFINI_PLAN_OPERATION_H
 
@@ -11,13 +11,13 @@
 
 namespace infini {
 
-// The plan of the operator's own kernel, else of the engine for programs; null: neither can. `find`
-// looks up a planner.
+// The plan of the operator's own kernel, else of the engine for programs; null if neither supports
+// the operation. `find` looks up a planner.
 template <class Find, class... Device>
 auto plan_by_name(const Find &find, const Operation &operation, Device &...device)
     -> decltype(find(std::string())(operation, device...)) {
     const InfiniProgram *program = operation.program();
-    // A kernel that takes an epilogue has a second name.
+    // A kernel that accepts an epilogue has a second name.
     const bool followed = program && program->flags & INFINI_PROGRAM_EPILOGUE;
     auto planner = find(std::string(operation.name()) + (followed ? "+" : ""));
     if (!planner && !followed) planner = find(std::string(kernel_of(operation.name())));
@@ -28,7 +28,7 @@ auto plan_by_name(const Find &find, const Operation &operation, Device &...devic
     return engine ? engine(operation, device...) : nullptr;
 }
 
-// For a catch clause: records the reason with the back end's `fail`, and gives the status.
+// For a catch clause: records the reason with the back end's `fail`, and returns the status.
 template <class Fail>
 int explain_failed_plan(const char *operation, const Fail &fail) {
     try {

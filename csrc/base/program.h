@@ -1,12 +1,11 @@
-/* Programs: what an operator's definition becomes when the build traces it. A program is plain
- * data; back ends run it with a few engines, and the fuser joins programs by renumbering.
+/* Programs: the traced form of operators' definitions. A program is plain data; back ends run it
+ * with a few engines, and the fuser concatenates programs by renumbering.
  *
- * A program is a list of phases. A phase goes over an index space (all its tensors, broadcast
- * against each other from the right) and may fold some of its dimensions: the kept dimensions then
- * number the rows, and the folded ones the elements of a row. Its stages run one after the other,
- * each for all elements of a row (or, INFINI_STAGE_ROWS, once for each row), so a stage sees the
- * folds of those before it. Tensors are written only by the last stage of elements, and so may be
- * read in place.
+ * A program is a list of phases. A phase iterates over an index space (the shape of all its
+ * tensors, broadcast) and may fold (reduce) some of its dimensions: the kept dimensions then index
+ * the rows, and the folded ones the elements of a row. Its stages run one after the other, each for
+ * all elements of a row (or once per row: INFINI_STAGE_ROWS), so a stage can use the folds of
+ * earlier ones. Only the last elementwise stage writes tensors, so they may be updated in place.
  */
 #ifndef INFINI_PROGRAM_H
 #define INFINI_PROGRAM_H
@@ -22,18 +21,18 @@ extern "C" {
 
 typedef enum InfiniOperandKind {
     INFINI_OPERAND_TENSOR = 1,    /* a tensor: `index` of the operation, `pointer` of the run */
-    INFINI_OPERAND_ATTRIBUTE = 2, /* a number given when the operation was described */
-    INFINI_OPERAND_SCALAR = 3,    /* a number given when it runs; `integer` says how */
-    INFINI_OPERAND_EXTENT = 4,    /* how many elements the rows of `phase` have */
+    INFINI_OPERAND_ATTRIBUTE = 2, /* a number from the create call */
+    INFINI_OPERAND_SCALAR = 3,    /* a number from the run call; `integer` tells its type */
+    INFINI_OPERAND_EXTENT = 4,    /* the number of elements in a row of `phase` */
     INFINI_OPERAND_POSITION = 5, /* the index along dimension `axis`, counted from the end if < 0 */
-    INFINI_OPERAND_ELEMENT = 6,  /* a temporary with a value for each element */
-    INFINI_OPERAND_ROW = 7 /* one with a value for each row; later phases read it as a tensor */
+    INFINI_OPERAND_ELEMENT = 6,  /* a temporary with one value per element */
+    INFINI_OPERAND_ROW = 7       /* one with one value per row; later phases read it as a tensor */
 } InfiniOperandKind;
 
-/* A tensor seen otherwise. */
+/* A view of a tensor. */
 typedef enum InfiniView {
     INFINI_VIEW_PLAIN = 0,
-    INFINI_VIEW_EXPAND = 1, /* with a dimension of size 1 put in at `axis` < 0 */
+    INFINI_VIEW_EXPAND = 1, /* with a dimension of size 1 inserted at `axis` < 0 */
     INFINI_VIEW_FIRST = 2,  /* the first half of the last dimension */
     INFINI_VIEW_SECOND = 3, /* the second half */
     INFINI_VIEW_ITEM = 4    /* entry `axis` of the last dimension, which stays with size 1 */
@@ -44,7 +43,7 @@ typedef struct InfiniOperand {
     int16_t index;
     int16_t pointer;
     int16_t integer;
-    int16_t phase; /* that makes it: EXTENT, ELEMENT, ROW */
+    int16_t phase; /* that computes it: EXTENT, ELEMENT, ROW */
     int16_t view;
     int32_t axis;
 } InfiniOperand;
@@ -53,9 +52,9 @@ typedef enum InfiniFold {
     INFINI_FOLD_NONE = 0,
     INFINI_FOLD_SUM = 1,
     INFINI_FOLD_PROD = 2,
-    INFINI_FOLD_MAX = 3, /* a NaN wins */
+    INFINI_FOLD_MAX = 3, /* NaN propagates */
     INFINI_FOLD_MIN = 4,
-    INFINI_FOLD_ANY = 5, /* of truth values, 0 or 1 */
+    INFINI_FOLD_ANY = 5, /* of booleans, 0 or 1 */
     INFINI_FOLD_ALL = 6,
     INFINI_FOLD_ARGMAX = 7, /* the first one */
     INFINI_FOLD_ARGMIN = 8
@@ -63,20 +62,20 @@ typedef enum InfiniFold {
 
 typedef enum InfiniStageKind { INFINI_STAGE_ELEMENTS = 1, INFINI_STAGE_ROWS = 2 } InfiniStageKind;
 
-/* Evaluates a functor. Its results go to operands, or are folded, or both. */
+/* Evaluates a functor. Its results are stored to operands, folded, or both. */
 typedef struct InfiniStage {
     int16_t kind;
     int16_t phase;
     int16_t input_count, output_count;
     const int16_t *inputs;  /* numbers of operands */
-    const int16_t *outputs; /* numbers of operands; -1: not kept */
+    const int16_t *outputs; /* numbers of operands; -1: not stored */
     const int16_t *folds;   /* InfiniFold of each output; null: none */
-    const int16_t *folded;  /* the ROW operand that takes each fold; -1 where there is none */
-    const char *functor;    /* its name; back ends that compile ahead find it by that */
+    const int16_t *folded;  /* the ROW operand for each fold; -1 for none */
+    const char *functor;    /* its name, by which back ends find the compiled one */
     const char *source;     /* C++: template <class V> struct with eval(const V *x, V *y) */
 } InfiniStage;
 
-/* One step of an expression. Truth values are 0 and 1, and conditions hold where they are not 0. */
+/* One step of an expression. Booleans are 0 and 1; a condition is true if it is not 0. */
 typedef struct InfiniNode {
     int16_t op;      /* InfiniNodeOp; a function of spec/operators/language/expression.py, or: */
     int16_t args[3]; /* earlier nodes, -1 for none; of INFINI_NODE_INPUT: the input's number */
@@ -87,16 +86,16 @@ typedef enum InfiniExpressionFlags {
     INFINI_EXPRESSION_COPY = 1 /* the only result is the only input */
 } InfiniExpressionFlags;
 
-/* What a stage's functor computes, as data: back ends read this, and hand the source to a compiler
- * as it is. */
+/* What a stage's functor computes, as data. Back ends analyse this, and pass the source to a
+ * compiler unchanged. */
 typedef struct InfiniExpression {
     size_t size;             /* sizeof(InfiniExpression) */
     const InfiniNode *nodes; /* in the order of evaluation */
     const int16_t *results;  /* the node of each output */
     int32_t node_count, result_count;
     uint32_t flags;
-    uint32_t truths; /* a bit for each result that is a truth value */
-    int32_t cost;    /* roughly, in operations for an element */
+    uint32_t truths; /* a bit for each result that is a boolean */
+    int32_t cost;    /* estimated operations per element */
 } InfiniExpression;
 
 typedef enum InfiniAxis {
@@ -113,8 +112,8 @@ typedef struct InfiniPhase {
 } InfiniPhase;
 
 typedef enum InfiniProgramFlags {
-    INFINI_PROGRAM_WIDE = 1,    /* F32 is computed in F64: an index must be exact */
-    INFINI_PROGRAM_BLAS = 2,    /* vectors with a negative stride begin at the far end */
+    INFINI_PROGRAM_WIDE = 1, /* F32 is computed in F64: indices must be exact */
+    INFINI_PROGRAM_BLAS = 2, /* vectors with a negative stride start at the far end, as in BLAS */
     INFINI_PROGRAM_EPILOGUE = 4 /* it follows a kernel: see InfiniOperation */
 } InfiniProgramFlags;
 
@@ -123,10 +122,10 @@ typedef struct InfiniProgram {
     const char *name;
     const InfiniOperand *operands;
     const InfiniPhase *phases;
-    const InfiniStage *stages; /* those of a phase follow each other */
+    const InfiniStage *stages; /* those of a phase are consecutive */
     int32_t operand_count, phase_count, stage_count;
     uint32_t flags;
-    /* Of each stage. They are no entries of the stages, whose size older back ends know. */
+    /* One per stage. Not a member of InfiniStage, whose size is fixed by older back ends. */
     const InfiniExpression *const *expressions;
 } InfiniProgram;
 

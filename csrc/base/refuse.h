@@ -1,4 +1,4 @@
-/* Refusals of planners. For back ends that are written in C++. Header only. */
+/* Refusals by planners. For back ends written in C++. Header only. */
 #ifndef INFINI_REFUSE_H
 #define INFINI_REFUSE_H
 

@@ -1,5 +1,5 @@
-/* Requests of a recurrence, as planners see them: how many there are, and by which tensors their
- * tokens and states are found. For back ends that are written in C++. Header only. */
+/* Requests of a recurrence as planners see them: their number, and the tensors that give their
+ * tokens and states. For back ends written in C++. Header only. */
 #ifndef INFINI_REQUEST_CASE_H
 #define INFINI_REQUEST_CASE_H
 
@@ -13,7 +13,7 @@ struct RequestCase {
     int bounds, indices;  // tensors: cu_seqlens (-1: none), and the first of two of indices
     int lengths = 0, from = 0, to = 0;  // their dtypes; 0: absent
 
-    // `data` is [batch, tokens, ...]. The two index tensors follow one another.
+    // `data` is [batch, tokens, ...]. The two index tensors are consecutive.
     RequestCase(const Operation &operation, int bounds, int indices, const Tensor &data,
                 const Tensor &state, const Tensor &final_state)
         : count(data.size(0)),

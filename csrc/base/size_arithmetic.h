@@ -1,11 +1,11 @@
-// Arithmetic of the declarations' size expressions, for generated checks and inference.
+// Arithmetic of size expressions in declarations, for generated checks and shape inference.
 #pragma once
 
 #include <cstdint>
 
 namespace infini {
 
-// Integer division as in Python: towards minus infinity, and 0 for a divisor of 0.
+// Integer division as in Python: rounds towards minus infinity, and 0 for a divisor of 0.
 inline int64_t floor_divide(int64_t a, int64_t b) {
     if (b == 0) return 0;
     if (b == -1) return int64_t(-uint64_t(a));
@@ -21,7 +21,7 @@ inline double minus(double a, double b) { return a - b; }
 inline double times(double a, double b) { return a * b; }
 inline int64_t modulo(int64_t a, int64_t b) { return minus(a, times(floor_divide(a, b), b)); }
 
-// Of a list of sizes; indices count from the end when negative, and sizes out of range are 0.
+// Of a list of sizes; negative indices count from the end, out-of-range sizes are 0.
 template <class Sizes>
 int64_t product(const Sizes &sizes) {
     int64_t result = 1;

@@ -1,8 +1,8 @@
-// What a thread keeps and every call reads.
+// Thread-local variables that every call reads.
 #pragma once
 
-// The variable lies in the threads' static storage: its address is an instruction or two, no call.
-// For small ones of our own only: given to the compiler for whole files (-ftls-model) it would take
-// those of libstdc++ along, which cannot be moved there any more if another library has used them
-// first, and loading ours would fail.
+// Places the variable in static TLS, so that access takes an instruction or two instead of a call.
+// Only for small variables of our own: as a compiler flag for whole files (-ftls-model) it would
+// also affect those of libstdc++, which cannot be moved there if another library has used them
+// first, and loading our library would fail.
 #define INFINI_STATIC_TLS __attribute__((tls_model("initial-exec")))

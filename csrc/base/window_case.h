@@ -1,5 +1,5 @@
-/* Windows over images, as planners see them: the lists among the attributes of an operation, checked
- * against its tensors. For back ends that are written in C++. Header only. */
+/* Windows over images as planners see them: the list attributes of an operation, checked against
+ * its tensors. For back ends written in C++. Header only. */
 #ifndef INFINI_WINDOW_CASE_H
 #define INFINI_WINDOW_CASE_H
 
@@ -19,8 +19,8 @@ inline constexpr int64_t kMostResultSize = 1 << 26;  // of a dimension: plans ha
     throw Refusal{status, std::string(operation.name()) + ": " + why};
 }
 
-// A list of an operation's attributes, put behind what is there for the dimensions that it lacks.
-// Values below `least` are refused. Returns false when the list was not given.
+// Reads a list attribute; defaults remain for the dimensions that it lacks. Values below `least`
+// are refused. Returns false if the list was not given.
 inline bool read_list(const Operation &operation, int attribute, int rank, int64_t least,
                       const char *name, int64_t *to, int dims = kImageDims) {
     const int64_t *list = operation.list(attribute);
@@ -43,7 +43,7 @@ inline bool read_list(const Operation &operation, int attribute, int rank, int64
                        std::to_string(have) + ": expected " + std::to_string(expected));
 }
 
-// Sizes of results that are given as a list, too.
+// Checks the result's sizes if they are also given as a list.
 inline void check_output_size(const Operation &operation, int attribute, int rank,
                               const int64_t *result) {
     int64_t wanted[kImageDims] = {1, 1, 1};
@@ -60,7 +60,7 @@ inline void check_image_sizes(const Operation &operation, const int64_t *image,
             refuse_windows(operation, INFINI_STATUS_BAD_TENSOR_SHAPE, "the image is too large");
 }
 
-// max_pool and avg_pool (`mean`): a kernel that slides over the image.
+// max_pool and avg_pool (`mean`): a window that slides over the image.
 struct SlidingWindow {
     int64_t kernel[kImageDims] = {1, 1, 1}, stride[kImageDims] = {1, 1, 1};
     int64_t pad[kImageDims] = {0, 0, 0}, dilation[kImageDims] = {1, 1, 1};
@@ -84,7 +84,7 @@ struct SlidingWindow {
     }
 
 private:
-    // Windows along a dimension.
+    // The windows along one dimension.
     int64_t count(const Operation &operation, int d, int64_t size, bool ceil) const {
         const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
         const int64_t room = size + 2 * pad[d] - reach, step = stride[d];
@@ -105,7 +105,7 @@ private:
 
 enum class ResampleMode { kNearest, kExact, kLinear, kCubic, kSmoothLinear, kSmoothCubic };
 
-// resample: how outputs are made, and the sizes that were asked for.
+// resample: the interpolation mode, and the requested sizes.
 struct ResampleCase {
     static constexpr int64_t kMostTaps = int64_t(1) << 27;  // elements that outputs are made of
     int rank;
@@ -125,7 +125,7 @@ struct ResampleCase {
         }
     }
 
-    // Of a dimension of an image; 0: the one that the sizes say.
+    // The scale of an image dimension; 0: from the sizes.
     double scale(int d) const { return scales_ && own(d) >= 0 ? scales_[own(d)] : 0; }
     int own(int d) const { return d - (kImageDims - rank); }  // number among those that there are
     bool moves() const { return mode <= ResampleMode::kExact; }  // elements are taken as they are
@@ -149,7 +149,7 @@ private:
     const double *scales_;
 };
 
-// fractional_max_pool: windows that each image places for itself.
+// fractional_max_pool: windows at positions that each image gives.
 inline void check_fractional(const Operation &operation, int rank, const int64_t *image,
                              const int64_t *result, int64_t *kernel) {
     read_list(operation, 0, rank, 1, "kernel_size", kernel);

@@ -1,4 +1,4 @@
-// Communicators as clients hold them, and the operations that wait in streams.
+// Communicators behind users' handles, and the operations that wait in streams.
 #pragma once
 
 #include <infini/collectives.h>
@@ -18,7 +18,7 @@
 
 namespace infini::ccl {
 
-// What a client's handle refers to. Operations that wait in streams, and graphs, hold it too.
+// The object behind a user's handle. Operations queued in streams, and graphs, also hold it.
 struct Comm : std::enable_shared_from_this<Comm> {
     Comm(const InfiniTarget &target, const InfiniCollectives &table, int ranks, int rank,
          double timeout)
@@ -27,16 +27,17 @@ struct Comm : std::enable_shared_from_this<Comm> {
 
     const InfiniCollectives &table() const { return table_; }
 
-    // Operations between being enqueued and being done.
+    // Called when an operation is enqueued, and when it is done.
     void begin();
     bool begin_in(void *stream);  // only if the one before is in this stream, too
     void end();
-    // On the back end; what fails is kept. False: it has to be composed, if it is not already.
+    // Runs it on the back end; failures are recorded. False: it must be composed, if it is not
+    // already.
     bool run(const InfiniCollective *work, size_t count, bool composed = false);
     void fail(infiniStatus_t status, const std::string &sentence);
     void wait_until_idle();
 
-    // Success, or how the first operation failed.
+    // Success, or the error of the first operation that failed.
     infiniStatus_t status(std::string *sentence);
 
     const InfiniTarget target;
@@ -58,25 +59,25 @@ private:
     const InfiniCollectives &table_;
 };
 
-// The collectives of a target's back end; null: it has none.
+// The collectives of a target's back end; null if it has none.
 const InfiniCollectives *collectives_of(const InfiniTarget &target);
 
 using CommPointer = std::shared_ptr<Comm>;
 
-// Live handles. A handle that is none gives null, never a crash.
+// Live handles. An invalid handle gives null, never a crash.
 infinicclComm_t add_handle(CommPointer comm);
 CommPointer find_handle(infinicclComm_t handle);
 CommPointer take_handle(infinicclComm_t handle);  // and it is no handle any more
 std::vector<CommPointer> live_handles();
 
-// One operation with what it refers to.
+// One operation with the objects it refers to.
 struct Operation {
     CommPointer comm;
     InfiniCollective work{};
     std::vector<size_t> send_counts, recv_counts;
     void *stream = nullptr;
 
-    // The back end's view; valid as long as this is not moved.
+    // The back end's view; valid as long as this object is not moved.
     InfiniCollective view() const {
         InfiniCollective view = work;
         view.send_counts = send_counts.empty() ? nullptr : send_counts.data();
@@ -86,19 +87,19 @@ struct Operation {
     }
 };
 
-// Is the operation one that can be done? Records why not.
+// Is the operation valid? Records an error if not.
 infiniStatus_t check(const char *function, const Operation &operation);
 
-// Enqueues operations of any communicators, each group of the same communicator and stream as one.
+// Enqueues operations of any communicators, as one group for each communicator and stream.
 infiniStatus_t launch(const char *function, std::vector<Operation> operations);
 infiniStatus_t launch_one(const char *function, Operation operation);
 
-// Now, or at the end of this thread's group.
+// Runs it now, or at the end of this thread's group.
 infiniStatus_t enqueue(const char *function, Operation operation);
-// The same for what blocks until other ranks do it too: in a group they are done side by side.
+// The same for calls that block until other ranks make them too: in a group they run concurrently.
 infiniStatus_t do_together(const char *function, std::function<infiniStatus_t()> task);
 infiniStatus_t failed(const char *function);  // host memory ran out
-// A call that was refused: its group, if there is one, enqueues nothing.
+// Records that a call was refused: its group, if there is one, enqueues nothing.
 infiniStatus_t refused(infiniStatus_t status);
 infiniStatus_t group_start(const char *function);
 infiniStatus_t group_end(const char *function);

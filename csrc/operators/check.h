@@ -1,6 +1,6 @@
-// The rules of a declaration, applied to the arguments of a create call. The generated check of
-// each operator calls these in three passes: kinds (presence, dtype, layout), sizes that bind
-// symbols, then all that is computed from symbols and attributes.
+// A declaration's rules, applied to the arguments of a create call. The generated check of each
+// operator calls these in three passes: per tensor (presence, dtype, layout), sizes that bind
+// symbols, then everything computed from symbols and attributes.
 #pragma once
 
 #include <initializer_list>
@@ -17,7 +17,7 @@ class Checker {
 public:
     Checker(const OperatorInfo &info, Creation &creation) : info_(info), creation_(creation) {}
 
-    // ---- Kinds
+    // ---- Per tensor
     bool present(int tensor) const { return at(tensor) != nullptr; }
     int rank(int tensor) const { return int(at(tensor)->shape.size()); }
     void dtype(int tensor, uint32_t allowed) const;  // a bit for each infiniDtype_t
@@ -44,7 +44,7 @@ public:
     void bind(int tensor, int dim, Symbol &symbol) const;
     void bind(int tensor, int from, int to, Sizes &sizes) const;
 
-    // ---- What is computed. `expression` is the declaration's text.
+    // ---- Computed values. `expression` is the declaration's text.
     void expect(int tensor, int dim, int64_t value, const char *expression) const;
     void broadcasts(int tensor, const Sizes &sizes, int behind) const;  // its sizes but the last
     void reduced(int tensor, const Sizes &sizes, int attribute) const;
@@ -68,7 +68,7 @@ private:
         return creation_.tensors_[creation_.first_[tensor]];
     }
     const char *name(int tensor) const { return info_.tensors[tensor].name; }
-    // A tensor that stands for an array checks each of its members.
+    // A tensor parameter that is an array: checks each of its members.
     template <class Rule>
     void each(int tensor, Rule rule) const;
 

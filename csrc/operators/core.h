@@ -1,8 +1,8 @@
-// The operators' objects and the two moments of an operator's life: it is described, and it runs.
+// The operators' objects, and the two phases of an operator's life: it is described, and it runs.
 //
-// Ownership: a descriptor holds its plan, and so does all work that still stands in a stream or a
-// graph, so a descriptor may be destroyed at any time. Tensor descriptors are only read during a
-// create call. The plan cache holds what was planned lately.
+// Ownership: a descriptor holds its plan, and so does all work that is still queued in a stream or
+// part of a graph, so a descriptor may be destroyed at any time. Tensor descriptors are only read
+// during a create call. The plan cache holds recent plans.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ struct InfiniopTensorDescriptor {
 
 namespace infini::op {
 
-// A call that cannot be carried out.
+// A call that fails.
 struct Failure {
     infiniStatus_t status;
     std::string sentence;  // empty: a back end has explained it
@@ -39,7 +39,7 @@ class Checker;
 class Lowering;
 using Lower = void (*)(Lowering &);
 
-// What is known of an operator when the library is built. See spec/operators.
+// What is known about an operator at build time. See spec/operators.
 struct TensorInfo {
     const char *name;  // of the create function's parameter
     bool optional, array;
@@ -62,11 +62,11 @@ struct OperatorInfo {
     const char *name, *c_name;
     const TensorInfo *tensors;
     const char *const *attributes;
-    // A letter for each attribute: b bool, c char, h uint8_t, j int32_t or an enumerator, i int64_t,
-    // u size_t, e float, f double, s text; lists of int32_t I, 64-bit integers L, double D.
+    // One letter per attribute: b bool, c char, h uint8_t, j int32_t or an enumerator, i int64_t, u
+    // size_t, e float, f double, s text; lists of int32_t I, 64-bit integers L, double D.
     const char *letters;
-    // Two characters for each attribute: how many elements a list has. A letter is the attribute
-    // that says so (A the first), divided by the digit; # the number itself; .. for no list.
+    // Two characters per attribute: the number of elements of a list. A letter is the attribute
+    // with the number (A is the first), divided by the digit; # the number itself; .. for no list.
     const char *lengths;
     int array_count;  // the attribute that counts an array of tensors; -1: there is none
     const RunInfo *runs;
@@ -82,14 +82,14 @@ struct OperatorInfo {
 enum class Op : int;
 extern const OperatorInfo kOperators[];
 
-// A program for the case at hand, or null if the operator has none (generated from definitions).
+// The program for this case, or null if the operator has none (generated from definitions).
 const InfiniProgram *find_program(const InfiniOperation &operation);
 
 // ---- Plans --------------------------------------------------------------------------------------
 
 struct Planned;
 
-// An operator in the sequence of a lowered one; see lowering.h.
+// An operator in the step sequence of a lowered one; see lowering.h.
 struct PlannedStep {
     struct Location {
         int pointer;     // of the call, View::kWorkspace or View::kNoMemory
@@ -111,7 +111,7 @@ struct Planned {
     size_t temporaries = 0;          // bytes between its steps; the workspace of a step follows
 };
 
-// Plans the operation, or finds the plan of an equal one. Throws Failure.
+// Plans the operation, or returns the cached plan of an equal one. Throws Failure.
 std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation,
                                     Lower lower);
 
@@ -127,7 +127,7 @@ inline infiniStatus_t launch(const char *function, const InfiniTarget &target,
     return infiniLaunchKernel(function, &target, stream, &kernel);
 }
 
-// For tests and people: plans kept, look-ups that found one, look-ups that did not.
+// For tests and diagnostics: number of plans, cache hits, cache misses.
 struct CacheCounts {
     size_t kept, hits, misses;
 };
@@ -156,20 +156,20 @@ struct InfiniopDescriptor {
 
 namespace infini::op {
 
-// Throws Failure when a tensor's addresses could overflow. Strides that are never taken a step along
-// become those of a tensor without gaps.
+// Throws Failure if a tensor's addresses could overflow. Strides that are never used (of dimensions
+// of size 1, and of empty tensors) are set to those of a dense tensor.
 void check_extent(InfiniopTensorDescriptor &tensor);
 
 InfiniopHandle *find_handle(const void *handle);
 InfiniopTensorDescriptor *find_tensor(const void *descriptor);
 InfiniopDescriptor *find_descriptor(const void *descriptor);
 
-// What the generated create functions do: collects the arguments, checks and plans, and makes the
-// descriptor. Tensors are descriptors, or arrays of them.
+// The body of the generated create functions: collects the arguments, checks and plans, and creates
+// the descriptor. Tensors are descriptors, or arrays of them.
 infiniStatus_t create(const OperatorInfo &info, const void *handle, void *result,
                       const void *const *tensors, const InfiniValue *attributes);
 
-// One run. The generated entry points hand over pointers and scalars.
+// One run. The generated entry points pass pointers and scalars.
 class Running {
 public:
     Running(const OperatorInfo &info, const RunInfo &run, const void *descriptor)
@@ -191,7 +191,7 @@ public:
         for (size_t i = 0; i < count; ++i)
             if (int64_t(values[i]) != list[i]) list_differs(attribute);
     }
-    // A scalar that must tell the number of elements of a tensor.
+    // A scalar that must equal the number of elements of a tensor.
     void counts(int tensor, int64_t value, const char *name) const;
     struct Named {
         const char *name;
@@ -222,10 +222,10 @@ private:
 infiniStatus_t workspace_size(const OperatorInfo &info, const void *descriptor, size_t *size);
 infiniStatus_t destroy(const OperatorInfo &info, const void *descriptor);
 
-// Once, before the first lock: a forked child needs them unlocked.
+// Called once, before the first lock: a forked child needs them unlocked.
 void prepare_for_forks();
 
-// What the catch clauses of the entry points return.
+// The status for the catch clauses of the entry points.
 infiniStatus_t caught(const char *function) noexcept;
 
 const char *dtype_name(int dtype);

@@ -1,4 +1,4 @@
-// The arguments of one create call, on their way to a descriptor.
+// The arguments of one create call.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace infini::op {
 
 class Creation {
 public:
-    // `list_counts`: elements of the attributes' lists; null when only the attributes say so, as in
-    // C, where every pointer is looked at before it is used.
+    // `list_counts`: the lengths of the attributes' lists; null if only the attributes give them,
+    // as in C, where every pointer is checked before it is used.
     Creation(const OperatorInfo &info, const InfiniValue *attributes, const size_t *list_counts)
         : info_(info), given_(attributes), list_counts_(list_counts) {}
 

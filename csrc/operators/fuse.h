@@ -1,5 +1,5 @@
-// Joins programs: what one writes and another reads stays in the cache, or in registers, between
-// them. It is for traced functions and recorded graphs.
+// Fuses programs, so that intermediate values stay in the cache or in registers. Used for traced
+// functions and recorded graphs.
 #pragma once
 
 #include <infini/program.h>
@@ -11,9 +11,9 @@
 
 namespace infini::op {
 
-// A program that owns its data. The joined operation has all that the first has (tensors, pointers,
-// attributes, scalars), then all that the second has; a tensor in between is there twice, and is
-// not touched unless it is kept.
+// A program that owns its data. The fused operation has the first operation's tensors, pointers,
+// attributes and scalars, followed by the second's; a tensor between them occurs twice, and is not
+// accessed unless it is kept.
 class FusedProgram {
 public:
     FusedProgram() = default;
@@ -33,7 +33,7 @@ private:
     InfiniProgram program_{};
 };
 
-// A tensor in between.
+// A tensor that the first program writes and the second reads.
 struct Link {
     int output;               // tensor of the first program
     std::vector<int> inputs;  // tensors of the second that are the same one
@@ -42,15 +42,16 @@ struct Link {
 
 struct Join {
     std::vector<Link> links;
-    // Of the first operation: the second's numbers go on from there.
+    // Counts of the first operation: the second's numbers continue from there.
     int tensors, pointers, attributes, scalars;
 };
 
-// The two as one; null when they cannot be. The tensors between them must have the shape of the
-// index space of the second program's phase that reads them (whatever their strides), and no other
-// tensor of the second may share memory with one that the first writes. Possible are: a map into
-// any program that reads the tensors in one phase; a map without other tensors, or of the same
-// shape, behind any program. Between the two nothing is rounded to the tensors' dtypes.
+// The fused program; null if the two cannot be fused. The tensors between them must have the shape
+// of the index space of the second program's phase that reads them (with any strides), and no other
+// tensor of the second may share memory with one that the first writes. Supported are: a map
+// followed by any program that reads the tensors in one phase; any program followed by a map whose
+// other tensors, if any, have the same shape. Intermediate values are not rounded to the tensors'
+// dtypes.
 std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
                                    const Join &join);
 

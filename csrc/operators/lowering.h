@@ -5,8 +5,8 @@
 //     }
 //
 // An operator that is declared with `lowered=True` has such a function. It runs when the operator
-// is described; its steps are planned then, and launched one after the other by each run. What lies
-// between the steps is in the workspace, in dtypes that the function chooses.
+// is described; its steps are planned then, and launched in order by each run. Temporaries between
+// the steps are in the workspace, in dtypes that the function chooses.
 #pragma once
 
 #include <infini/operation.h>
@@ -17,7 +17,7 @@
 
 namespace infini::op {
 
-// A tensor of a step, seen in a tensor of the call or in the workspace.
+// A tensor of a step: a view of a tensor of the call or of the workspace.
 struct View : Shape {
     static constexpr int kWorkspace = -1, kNoMemory = -2;
     int pointer = kNoMemory;  // of the call
@@ -26,20 +26,20 @@ struct View : Shape {
     int64_t numel() const;
     // Entries [begin, begin + count) of a dimension.
     View sliced(int dim, int64_t begin, int64_t count) const;
-    // A dimension in reverse order.
+    // The tensor with a dimension reversed.
     View flipped(int dim) const;
     View transposed(int a, int b) const;
-    // With a dimension of size 1 put in.
+    // With an inserted dimension of size 1.
     View expanded(int dim) const;
-    // A dimension as several, whose sizes have its size as their product.
+    // Splits a dimension into several, whose sizes multiply to its size.
     View split(int dim, std::initializer_list<int64_t> sizes) const;
-    // `count` dimensions from `first` on as one; nothing where their strides do not allow it.
+    // Merges `count` dimensions from `first` on; empty if their strides do not allow it.
     std::optional<View> joined(int first, int count) const;
-    // The same description without memory, for a tensor that a step does not touch.
+    // The same layout without memory, for a tensor that a step does not access.
     View without_memory() const;
 };
 
-// An attribute of a step. Integers are to be int64_t, so that none is taken for a number.
+// An attribute of a step. Integers must be int64_t, so that they are not taken for doubles.
 struct Attribute {
     Attribute(double number) : c{{.f = number}, number, nullptr, 0} {}
     Attribute(int64_t integer) : c{{.i = integer}, double(integer), nullptr, 0} {}
@@ -63,21 +63,21 @@ public:
 
     const Operation operation;
 
-    // A tensor of the call. Tensors have the numbers of their pointers.
+    // A tensor of the call. Tensors are numbered like their pointers.
     View argument(int tensor) const;
-    // Dense memory of the workspace, for this call.
+    // Dense workspace memory, for this call.
     View temporary(int dtype, const std::vector<int64_t> &sizes);
 
-    // Appends an operator: its tensors in the order of its pointers, its attributes, and the
-    // scalars of its run.
+    // Appends an operator: its tensors in the order of its pointers, its attributes, and its
+    // run-time scalars.
     void step(Op op, const Tensors &tensors, const Attributes &attributes = {},
               const Numbers &scalars = {});
-    // Appends a kernel with an epilogue; see InfiniOperation. False: the back end has no such
-    // kernel. The program must live as long as the process.
+    // Appends a kernel with an epilogue; see InfiniOperation. Returns false if the back end has no
+    // such kernel. The program must live as long as the process.
     bool step_with(Op kernel, const InfiniProgram &epilogue, const Tensors &tensors,
                    const Numbers &scalars);
 
-    // `count` dimensions from `first` on as one, of a dense copy where that is needed.
+    // Merges `count` dimensions from `first` on, in a dense copy if needed.
     View joined(const View &view, int first, int count);
     // The tensor in another dtype: itself, or a dense copy.
     View converted(const View &view, int dtype);
@@ -93,7 +93,7 @@ private:
     Planned &planned_;
 };
 
-// What sums are kept in: F64 for F64, else F32.
+// The type of accumulators: F64 for F64, else F32.
 inline int sum_dtype(int dtype) {
     return dtype == INFINI_DTYPE_F64 ? INFINI_DTYPE_F64 : INFINI_DTYPE_F32;
 }

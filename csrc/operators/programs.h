@@ -1,4 +1,4 @@
-// The programs that the build made of the operators' definitions.
+// The programs that the build generated from the operators' definitions.
 #pragma once
 
 #include <infini/backend.h>
@@ -9,13 +9,13 @@
 
 namespace infini::op {
 
-// An attribute has a value.
+// A condition: an attribute has a value.
 struct ProgramCondition {
     int32_t attribute;
     int64_t value;
 };
 
-// A program is for one combination of optional tensors and of values of flags and enumerations.
+// A program applies to one combination of optional tensors and of flag and enumerator values.
 struct ProgramCase {
     const char *operation;
     const InfiniProgram *program;
@@ -28,11 +28,11 @@ struct ProgramCase {
 extern const ProgramCase kProgramCases[];
 extern const size_t kProgramCaseCount;
 
-// The functor of one input that gives it back: y[0] = x[0].
+// The identity functor: y[0] = x[0].
 extern const char *const kCopyFunctor, *const kCopySource;
 extern const InfiniExpression *const kCopyExpression;
 
-// The program for an operation; null when it has none, or none for its attributes.
+// The program for an operation; null if it has none, or none for its attributes.
 const InfiniProgram *find_program(const InfiniOperation &operation);
 
 }  // namespace infini::op

@@ -1,4 +1,4 @@
-// One call of the runtime API: which function, on which thread; argument checks; how it ends.
+// One call of the runtime API: its function and thread, argument checks, and its result.
 #pragma once
 
 #include <cstdarg>
@@ -14,14 +14,14 @@ struct Graph;
 struct Node;
 struct UserObject;
 
-// What other libraries have to say to a host that has waited; null while there is nothing.
+// The error check of other libraries for host waits; null if there is none.
 extern std::atomic<InfiniWaitCheck> wait_check;
 
 class Call {
 public:
     explicit Call(Function function) : function(function), thread(Thread::current()) {}
 
-    // False when no device can serve the call, or it is made inside a host function of a stream.
+    // False if no device can serve the call, or it is made inside a host function of a stream.
     bool ready() {
         if (thread.device && thread.host_function_depth == 0) [[likely]]
             return true;
@@ -34,9 +34,9 @@ public:
     }
 
     // Argument checks. `index` counts from 1. On failure the error is recorded: return
-    // call.error(). Required pointers: not null, and there is memory of that size to read or write.
-    // Pages are remembered, so this costs a few comparisons; a pointer that was good before and was
-    // unmapped since is not noticed.
+    // call.error(). Required pointers must not be null, and memory of that size must be readable or
+    // writable. Accessible pages are cached, so this costs a few comparisons; a page that was
+    // unmapped since goes unnoticed.
     bool readable(const void *pointer, size_t bytes, int index, const char *name) {
         return thread.memory.knows_pages(pointer, bytes, false) ||
                check_memory(pointer, bytes, false, index, name);
@@ -48,7 +48,7 @@ public:
     bool readable_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
         return count == 0 || check_list(list, count, bytes, index, name);
     }
-    // A required function.
+    // A required function pointer.
     bool require(const void *pointer, int index, const char *name) {
         return pointer || missing(index, name);
     }
@@ -60,9 +60,9 @@ public:
     Pool *pool(infinirtMemPool_t handle, int index, const char *name);
     UserObject *user_object(infinirtUserObject_t handle, int index, const char *name);
 
-    // For calls that go to the back end's own function: is the handle one of the core's, and so an
-    // object of another device type? Then the error is recorded. The back end's own handles
-    // cannot be distinguished from wrong ones here.
+    // For calls that are forwarded to the back end: is the handle one of the core's, and therefore
+    // an object of another device type? Then the error is recorded. Here the back end's own handles
+    // cannot be told apart from invalid ones.
     bool strange(infinirtStream_t handle, int index, const char *name);
     bool strange(infinirtEvent_t handle, int index, const char *name);
     bool strange(infinirtGraph_t handle, int index, const char *name);
@@ -72,18 +72,18 @@ public:
     bool strange(infinirtUserObject_t handle, int index, const char *name);
     // Is one of the two the core's?
     bool across(infinirtStream_t stream, infinirtEvent_t event) const;
-    // The event that was looked up is another back end's own: no error was recorded.
+    // The event that was looked up belongs to another back end: no error was recorded.
     bool crossing() const { return crossing_; }
 
-    // Records a sentence and gives back the code. The function's name is put in front.
+    // Records a message, prefixed with the function's name, and returns the code.
     Error fail(Error code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-    // With the code infinirtErrorInvalidValue.
+    // The same with infinirtErrorInvalidValue.
     Error invalid(const char *format, ...) __attribute__((format(printf, 2, 3)));
-    // As fail, for the result of a driver function: keeps the sentence that the back end explained.
+    // As fail, for the result of a driver function: keeps the message that the back end set.
     Error driver(Error code, const char *what);
     Error unsupported(const char *reason);
 
-    // The host may read results now: a collective that failed has left none.
+    // The host may read results now: report a failed collective, whose results are invalid.
     Error waited(Error code) {
         if (wait_check.load(std::memory_order_acquire)) [[unlikely]]
             return code == infinirtSuccess ? ask_wait_check() : code;
@@ -97,7 +97,7 @@ public:
         return code;
     }
 
-    // The entry point caught an exception: host memory ran out.
+    // For the entry point's catch clause: host memory ran out.
     static Error caught(Function function) noexcept;
 
     Device &device() { return *thread.device; }
@@ -118,14 +118,14 @@ private:
     void finish(Error code);
 };
 
-// Lets a stream wait for an event of another device type (across.cc).
+// Makes a stream wait for an event of another device type (across.cc).
 Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags);
-// Events that back ends made themselves are remembered, so that streams of other kinds can wait for
-// them.
+// Events that back ends created themselves are recorded, so that streams of other types can wait
+// for them.
 Error note_event(Call &call, Error code, const infinirtEvent_t *event);
 void forget_event(infinirtEvent_t event);
 
-// For code without a Call (first-generation face, ext.h): set message and last error.
+// For code without a Call (first-generation API, ext.h): sets message and last error.
 void record_error(Thread &thread, Error code, const std::string &sentence);
 
 const char *error_name(Error code);

@@ -20,7 +20,7 @@ struct Backend;
 struct Stream;
 struct Pool;
 
-// One device of one back end. Made when the back ends are loaded and never freed.
+// One device of one back end. Created when the back ends are loaded and never freed.
 struct Device {
     Device(Backend &backend, int index);
 
@@ -52,7 +52,8 @@ struct Backend {
     const InfiniOperators *operators = nullptr;  // that one; null: it has none
     std::vector<std::unique_ptr<Device>> devices;
     void *own[kFunctionCount]{};  // the back end's own functions, by Function
-    // Its streams and all other handles are its own: the core passes them on, unseen.
+    // True if streams and all other handles are the back end's own: the core passes them on
+    // unchecked.
     bool own_handles = false;
     std::atomic<bool> used{false};  // by some thread, at some time
 
@@ -64,14 +65,14 @@ struct Backend {
 
 inline const InfiniDriver &Device::driver() const { return backend.driver; }
 
-// The back ends in the order in which they were found; the CPU first. Loads them on first use.
+// The back ends in the order in which they were found, the CPU first. Loads them on first use.
 std::vector<Backend *> backends();
 Backend *find_backend(const std::string &name);
 Backend *find_backend(int kind);
 Backend *load_backend(const std::string &path);  // never null: one that failed has a reason
 Backend *
 default_backend();  // INFINI_DEVICE, else first accelerator, else CPU; null when none works
-// Why INFINI_DEVICE could not be followed, or why nothing works; for messages.
+// Why INFINI_DEVICE could not be used, or why no device works; for messages.
 std::string default_backend_problem();
 
 struct Thread {
@@ -93,8 +94,8 @@ struct Thread {
             return *instance;
         return make();
     }
-    // A back end with functions of its own is notified. Its error, which it explained, leaves all
-    // as it was.
+    // A back end with native functions is notified. If that fails, with an explanation, nothing has
+    // changed.
     Error use(Device &device);
     Error use(Backend &backend);  // the device of it that this thread used last, else its first
     ~Thread();

@@ -1,4 +1,4 @@
-// Words for the numbers of infiniDevice_t. Defined in the generated device_names.cc.
+// Names for the values of infiniDevice_t. Defined in the generated device_names.cc.
 #pragma once
 
 namespace infini::rt {

@@ -1,13 +1,13 @@
 // Instantiated graphs.
 //
 // At instantiation the graph is compiled into lanes. A lane is a stream: lane 0 is the one that the
-// graph is launched into, the others are private to the Exec, so independent branches run side by
-// side. Where a node depends on one in another lane, an event is recorded there and waited for
-// here. All of that is plain work in one array, cut into segments; a launch submits the segments
-// one after the other. A linear graph is one segment: one submit.
+// graph is launched into, the others are private to the Exec, so that independent branches run in
+// parallel. Where a node depends on one in another lane, an event is recorded there and waited for
+// here. All of it is ordinary work in one array, cut into segments; a launch submits the segments
+// in order. A linear graph is one segment: one submit.
 //
 // Launches of one Exec run one after the other: each ends with a record of `done`, for which the
-// next one waits if it comes from another stream.
+// next one waits if it is in another stream.
 #pragma once
 
 #include <unordered_map>
@@ -28,7 +28,7 @@ struct DriverEvent {
     void *event;
 };
 
-// Work that goes to one lane in one submit.
+// Work that is submitted to one lane at once.
 struct Segment {
     uint32_t lane;      // in Exec::lanes
     size_t begin, end;  // in Program::work
@@ -39,13 +39,13 @@ struct Program {
     std::vector<Segment> segments;
 };
 
-// What launches in flight may use after the Exec is gone.
+// What launches in flight may use after the Exec is destroyed.
 struct Held {
     std::vector<std::shared_ptr<void>> things;  // host calls, memory
     UserObjectReferences user_objects;
 };
 
-// A client's event that the graph records or waits for.
+// An event of the user's that the graph records or waits for.
 struct EventUse {
     const Node *node;
     Event *event;  // maybe dead
@@ -54,7 +54,7 @@ struct EventUse {
 };
 EventUse event_use(const Node &node);
 
-// What a launch does to memory of allocation nodes.
+// The effect of a launch on memory of allocation nodes.
 struct MemoryUse {
     std::vector<GraphMemory *> leaves;     // allocates, does not free
     std::vector<GraphMemory *> transient;  // allocates and frees
@@ -96,18 +96,18 @@ inline infinirtGraphExec_t handle_of(Exec *exec) {
     return reinterpret_cast<infinirtGraphExec_t>(exec);
 }
 
-// Compiles the private clone anew. On failure nothing has changed. Both locks held.
+// Recompiles the private clone. On failure nothing has changed. Both locks are held.
 Error compile(Call &call, Exec &exec);
-// Gives the driver's streams and events back. Does not wait.
+// Destroys the driver's streams and events. Does not wait.
 void destroy_driver_objects(Exec &exec);
 Error launch(Call &call, Exec &exec, Stream &stream);
 
-// No lock held.
+// Called without a lock.
 void let_go(std::unique_ptr<Held> held);
-// When the launches in flight have ended.
+// Runs when the launches in flight have ended.
 Error let_go_later(Call &call, const Exec &exec, std::unique_ptr<Held> held);
 
-// The graph is about to go; what was instantiated from it stays. graph_mutex() held.
+// The graph is about to be destroyed; its instantiated copies remain. graph_mutex() is held.
 void forget_source(Graph &graph);
 
 }  // namespace infini::rt

@@ -1,10 +1,10 @@
-// Mutexes that are free, and guard consistent data, in a forked child.
+// Mutexes that are unlocked, and guard consistent data, in a forked child.
 //
-// fork() copies only the calling thread, so a lock that another thread holds would stay held for
-// ever in the child. Around a fork all ForkSafeMutexes are taken in the order of their ranks. The
-// rule that makes this safe: code that holds one takes another only of a higher rank, never two of
-// one rank, and never waits for a device meanwhile. They are few and made when the library loads;
-// objects that come and go share them through StripedMutex.
+// fork() copies only the calling thread, so a lock held by another thread would stay locked forever
+// in the child. Around a fork all ForkSafeMutexes are taken in the order of their ranks. The rule
+// that makes this safe: code that holds one locks only mutexes of a higher rank, never two of the
+// same rank, and never waits for a device meanwhile. There are few, created when the library loads;
+// short-lived objects share them through StripedMutex.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ private:
 // Called once, after the back ends are loaded, so that their own fork handlers run inside ours.
 void install_fork_handlers();
 
-// How many forks lie between this process and the one that loaded the library.
+// The number of forks between the process that loaded the library and this one.
 unsigned fork_generation();
 
 }  // namespace infini::rt

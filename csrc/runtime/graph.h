@@ -1,9 +1,9 @@
 // Graphs and their nodes. Instantiated graphs are in exec.h.
 //
 // Ownership: a Graph owns its nodes; a child node owns its own graph; an Exec owns a private clone
-// of the graph it was made from, so later edits of the graph do not touch it. What may still be in
-// use when its last owner goes (memory of allocation nodes, host calls, references to user objects)
-// is held by counted pointers. All of it is guarded by graph_mutex().
+// of the graph it was instantiated from, so later edits of the graph do not affect it. Whatever may
+// still be in use when its last owner is gone (memory of allocation nodes, host calls, references
+// to user objects) is held by reference-counted pointers. All of it is guarded by graph_mutex().
 #pragma once
 
 #include <memory>
@@ -45,7 +45,7 @@ private:
     InfiniArguments arguments_;
 };
 
-// What a node does, by its type. Everything here was checked.
+// What a node does, by its type. All of it has been checked.
 struct NodeParameters {
     InfiniWork work{};                   // Memcpy, Memset, Host, Kernel: what is submitted
     infinirtMemcpy3DParms copy{};        // Memcpy
@@ -95,8 +95,8 @@ inline infinirtGraphNode_t handle_of(Node *node) {
     return reinterpret_cast<infinirtGraphNode_t>(node);
 }
 
-// Holds graph_mutex(). What was left over meanwhile (clients' destructors to call, memory to give
-// back to a device) is done after it has been given up, since neither may be done with a lock held.
+// Holds graph_mutex(). Deferred work (calling users' destructors, releasing device memory) is done
+// after unlocking, since neither may be done with a lock held.
 class GraphLock {
 public:
     GraphLock() { graph_mutex().lock(); }
@@ -104,27 +104,28 @@ public:
     GraphLock(const GraphLock &) = delete;
     GraphLock &operator=(const GraphLock &) = delete;
 };
-// Call without a lock held. Costs an atomic load when nothing was left over; then it returns false.
+// Runs deferred work; call it without a lock. Returns false, after an atomic load, if there is
+// none.
 bool sweep_graph_leftovers();
 
-// All of the following need graph_mutex() held. Null when there is no room for more.
+// All of the following need graph_mutex(). They return null when memory is short.
 Graph *new_graph();
 void delete_graph(Graph *graph);
 Graph *clone_graph(const Graph &graph);
 Node *add_node(Graph &graph, infinirtGraphNodeType type, Device &device,
                const std::vector<Node *> &dependencies);
 void delete_node(Node *node);
-// The node's type follows from work.kind; HOST carries the client's own function.
+// The node's type follows from work.kind; HOST carries the user's own function.
 Node *add_work_node(Graph &graph, Device &device, const InfiniWork &work,
                     const std::vector<Node *> &dependencies);
 
 bool has_memory_nodes(const Graph &graph);  // its child graphs included
 bool is_captured(const Graph &graph);       // being captured into right now
-// The nodes so that each comes after all it depends on; those on or behind a cycle are left out.
+// The nodes in topological order; those on or after a cycle are left out.
 std::vector<Node *> topological_order(const Graph &graph);
 
-// Counts the references of graphs. The client's destructor is left over when no reference is left
-// at all.
+// Counts the references of graphs. When no reference is left at all, the user's destructor is
+// deferred.
 void retain(const UserObjectReferences &objects);
 void release(const UserObjectReferences &objects);
 
@@ -133,9 +134,9 @@ Error add_allocation_node(Call &call, Graph &graph, Device &device, size_t bytes
                           const std::vector<Node *> &dependencies, Node **node, void **pointer);
 Error add_free_node(Call &call, Graph &graph, Device &device, void *pointer,
                     const std::vector<Node *> &dependencies, Node **node);
-// Free / FreeAsync of memory that a launched graph allocated; no lock held. With a stream, the
-// memory may be in use until the work submitted to it so far is done. False if `pointer` is no such
-// memory.
+// Free or FreeAsync of memory that a launched graph allocated; called without a lock. With a
+// stream, the memory may be in use until the work submitted to it so far is done. False if
+// `pointer` is no such memory.
 bool free_graph_memory(const void *pointer, Stream *stream = nullptr);
 
 }  // namespace infini::rt

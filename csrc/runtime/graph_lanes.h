@@ -1,12 +1,11 @@
-// How the work of a graph is spread over lanes: the first half of compiling it, which needs no
-// device.
+// Distributes a graph's work over lanes: the first half of compiling it, which needs no device.
 #pragma once
 
 #include "exec.h"
 
 namespace infini::rt {
 
-// One step of a lane. The first step of all is the start of lane 0, the last one its end.
+// One step of a lane. The first step is the start of lane 0, the last one its end.
 struct LaneStep {
     Node *node;  // null for start and end
     uint32_t lane;
@@ -22,8 +21,8 @@ struct Plan {
     std::vector<EventUse> events;  // of the client
 };
 
-// Spreads the enabled nodes of a graph without cycles, child graphs included. `fallback` is the
-// device of lane 0 if there is no work. graph_mutex() held.
+// Distributes the enabled nodes of an acyclic graph, including child graphs. `fallback` is the
+// device of lane 0 if there is no work. graph_mutex() is held.
 Plan plan_lanes(const Graph &graph, Device &fallback);
 
 }  // namespace infini::rt

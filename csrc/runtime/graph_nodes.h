@@ -1,17 +1,17 @@
-// Checked parameters of nodes, for graphs and for instantiated graphs alike.
+// Checked node parameters, for graphs and for instantiated graphs.
 #pragma once
 
 #include "graph.h"
 
 namespace infini::rt {
 
-// Looks handles up and checks that they are nodes of the graph. graph_mutex() held.
+// Looks up handles and checks that they are nodes of the graph. graph_mutex() is held.
 Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *handles, size_t count,
                  const char *name, std::vector<Node *> *nodes);
-// All zero, or no data at all.
+// All zero, or empty.
 Error check_edge_data(Call &call, const infinirtGraphEdgeData *data, size_t count);
 
-// What a node is to do, or why it cannot: the error is recorded.
+// What a node does; on failure the error is recorded.
 struct Made : NodeParameters {
     Error error = infinirtSuccess;
 
@@ -28,7 +28,7 @@ Made make_host(Call &call, infinirtHostFn_t function, void *data);
 Error check_reserved(Call &call, const infinirtGraphNodeParams &parameters);
 Made make_parameters(Call &call, const infinirtGraphNodeParams &parameters);
 
-// What a client wants to set must belong to the node's type.
+// New parameters must match the node's type.
 Error check_type(Call &call, const Node &node, infinirtGraphNodeType type);
 const char *type_name(infinirtGraphNodeType type);
 

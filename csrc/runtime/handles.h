@@ -1,10 +1,10 @@
-// Handle tables: a handle that a client passes in is checked before it is followed.
+// Handle tables: a handle from the user is validated before it is dereferenced.
 //
-// Objects of one type live in slots of a few chunks of memory that are never given back. So any bit
-// pattern can be tested: outside the chunks, between slots, or in a dead slot it is no handle. Each
-// chunk doubles the table, so that a process with little address space starts with little, and a
-// look-up compares with one chunk in most programs. A freed slot goes to the end of the free list,
-// so a stale handle stays recognisable for as long as possible.
+// Objects of one type live in slots of a few chunks of memory that are never released. So any bit
+// pattern can be tested: outside the chunks, between slots, or in a dead slot it is not a handle.
+// Each chunk doubles the table, so that a process with little address space starts small, and a
+// look-up compares with only one chunk in most programs. A freed slot goes to the end of the free
+// list, so that a stale handle stays recognisable for as long as possible.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ namespace infini::rt {
 template <class T>
 class HandleTable {
 public:
-    // Leaked on purpose: clients may still call during process exit.
+    // Leaked on purpose: users may still make calls during process exit.
     static HandleTable &get() {
         static auto *table = new HandleTable;
         return *table;
@@ -45,7 +45,7 @@ public:
         return nullptr;
     }
 
-    // Null when the table is full() or memory is short.
+    // Null if the table is full() or memory is short.
     template <class... Args>
     T *make(Args &&...args) {
         Slot *slot = take();
@@ -73,8 +73,7 @@ public:
         give(slot);
     }
 
-    // For handles that clients destroy while other threads may do the same: of several one
-    // succeeds.
+    // For handles that several threads may destroy at the same time: exactly one of them succeeds.
     bool destroy_once(T *object) {
         if (!reinterpret_cast<Slot *>(object)->alive.exchange(false)) return false;
         destroy(object);
@@ -87,8 +86,8 @@ public:
                chunks_[count - 1].used.load(std::memory_order_acquire) == capacity(count - 1);
     }
 
-    // Calls visit(T&) for every live object. Objects made or destroyed meanwhile may or may not be
-    // seen.
+    // Calls visit(T&) for every live object. Objects created or destroyed meanwhile may or may not
+    // be visited.
     template <class Visit>
     void each(Visit visit) {
         size_t count = chunk_count_.load(std::memory_order_acquire);
@@ -124,7 +123,8 @@ private:
 
     Slot *take() {
         std::lock_guard lock(mutex_);
-        // A few dead slots are kept back so that a handle just destroyed is not reused immediately.
+        // A few dead slots are kept in reserve so that a handle just destroyed is not reused
+        // immediately.
         if (free_count_ > 64) {
             Slot *slot = first_free_;
             first_free_ = slot->next_free;
@@ -144,7 +144,7 @@ private:
         Chunk &chunk = chunks_[count - 1];
         size_t used = chunk.used.load(std::memory_order_relaxed);
 #ifdef __SANITIZE_ADDRESS__
-        // What live objects own is no leak, though they are not in malloc's memory.
+        // What live objects own is not a leak, though malloc's memory has no pointers to it.
         if (used % kFirst == 0)
             __lsan_register_root_region(&chunk.slots[used], kFirst * sizeof(Slot));
 #endif

@@ -1,4 +1,4 @@
-// Managed memory: what was advised about parts of it.
+// Managed memory: the advice given for ranges of it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the runtime knows of one range of memory, and what a thread remembers of the ranges it used
+// What the runtime knows about a range of memory, and each thread's cache of the ranges it used
 // last.
 #pragma once
 
@@ -39,9 +39,9 @@ struct MemoryRange {
     bool on_host() const { return kind == MemoryKind::Pinned || kind == MemoryKind::Registered; }
 };
 
-// Part of each thread's state. All of it may be out of date; each entry says by what to tell.
+// Part of each thread's state. Entries may be out of date; each says how to tell.
 struct MemoryCache {
-    // Known ranges, and the gaps between them (device is null), of the record's generation
+    // Known ranges, and the gaps between them (device is null), as of the record's generation
     // `generation`.
     static constexpr unsigned kRanges = 8;
     uint64_t generation = 0;
@@ -49,7 +49,7 @@ struct MemoryCache {
     MemoryRange ranges[kRanges];
     unsigned next_range = 0;
 
-    // Live blocks of pools. Valid while the pool's count of frees is the one noted.
+    // Live blocks of pools. Valid while the pool's count of frees is unchanged.
     static constexpr unsigned kBlocks = 4;
     struct Block {
         uintptr_t base = 0;
@@ -61,7 +61,7 @@ struct MemoryCache {
     Block blocks[kBlocks];
 
     // Pages of other host memory that were found accessible: the address, with bit 0 set, and bit 1
-    // if for writing too.
+    // if also writable.
     static constexpr uintptr_t kPageBytes = 4096;
     static constexpr unsigned kPages = 256;
     uintptr_t pages[kPages] = {};
@@ -72,7 +72,7 @@ struct MemoryCache {
         return known == (page | 3) || (!write && known == (page | 1));
     }
     bool knows_pages(const void *pointer, size_t bytes, bool write) {
-        // Only of ranges without pages between the first and the last one.
+        // Only for ranges without pages between the first and the last one.
         constexpr size_t kSmallestPage = 4096;
         auto first = reinterpret_cast<uintptr_t>(pointer);
         return bytes - 1 < kSmallestPage && knows_page(first, write) &&

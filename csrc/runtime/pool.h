@@ -1,16 +1,15 @@
 // Memory pools: stream-ordered allocation (MallocAsync, FreeAsync).
 //
-// A pool takes chunks from the device and divides them into blocks. A freed block remembers the
-// place in the stream where it was freed (FreePoint) and may be handed out again
+// A pool allocates chunks from the device and divides them into blocks. A freed block remembers the
+// point in the stream where it was freed (FreePoint) and can be reused
 //   - in the same stream immediately;
-//   - in another stream that is ordered behind that place (reuse rule "follow event dependencies");
-//   - anywhere once the place was passed ("opportunistic"); such blocks are settled: they go to the
-//     bin of all;
-//   - in another stream that is made to wait for the place ("internal dependencies"), if the device
-//     has no more memory.
+//   - in another stream that is ordered after that point (reuse rule "follow event dependencies");
+//   - anywhere once that point was reached ("opportunistic"); such blocks move to the shared bin;
+//   - in another stream that is made to wait for the point ("internal dependencies"), if the device
+//     is out of memory.
 //
-// Ownership: the chunk belongs to the pool, which gives it back to the device when all of it is
-// free and settled, at a synchronisation, a trim, or when memory is short. A destroyed pool lives
+// Ownership: a chunk belongs to the pool, which returns it to the device when all of it is free and
+// no longer in use, at a synchronisation, a trim, or when memory is short. A destroyed pool lives
 // on, without a handle, until then.
 #pragma once
 
@@ -26,7 +25,7 @@
 
 namespace infini::rt {
 
-// A place in a stream behind which memory was freed.
+// A point in a stream after which memory was freed.
 struct FreePoint {
     uint64_t order;            // counts the places of a pool
     uint64_t position;         // of the stream
@@ -36,7 +35,7 @@ struct FreePoint {
     unsigned references;
 };
 
-// The free blocks of one stream, or of all (number 0).
+// The free blocks of one stream, or the shared bin (number 0).
 struct FreeBin {
     uint64_t number = 0;
     Device *device = nullptr;
@@ -60,7 +59,7 @@ struct Pool {
 
     std::atomic<uint64_t> frees{0};  // how many blocks were freed: MemoryCache::blocks
 
-    // By the place of the object, not by a member: an outdated look-up may lock a pool that is
+    // By the address of the object, not by a member: an outdated look-up may lock a pool that is
     // gone.
     ForkSafeMutex &mutex() const {
         return StripedMutex<LockRank::Pool>::of(reinterpret_cast<uintptr_t>(this) / sizeof(Pool));
@@ -71,7 +70,7 @@ struct Pool {
     bool retired = false;                          // destroyed by the client
     std::map<int, infinirtMemAccessFlags> access;  // of other devices, by number
 
-    // Memory to be given back once no lock is held.
+    // Memory to be released once no lock is held.
     struct Chunk {
         Device *device;
         void *memory;
@@ -83,14 +82,14 @@ struct Pool {
     PoolBlock *find_thoroughly(Stream &stream, size_t granules);   // and whatever is ordered before
     PoolBlock *find_to_wait_for(Stream &stream, size_t granules);  // freed in a stream that goes on
     void *take(PoolBlock *block, size_t granules, size_t bytes);
-    // Marks the place of a free in `stream`. An error leaves nothing changed.
+    // Records the point of a free in `stream`. An error changes nothing.
     Error note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **point);
     void put_back(PoolBlock *block, FreeBin *bin, FreePoint *point);
     void add_chunk(PoolChunk *chunk);
-    // Gives up free chunks as long as `keep` bytes stay reserved.
+    // Releases free chunks as long as `keep` bytes stay reserved.
     void shrink(uint64_t keep, Chunks *given);
-    // Joins free neighbours; with `everywhere` blocks of streams that went past the free go to the
-    // bin of all.
+    // Coalesces free neighbours; with `everywhere`, blocks of streams that have passed the free
+    // point move to the shared bin.
     void settle(bool everywhere);
     size_t unsettled() const;               // blocks in the bins of streams
     void forget_everything(Chunks *given);  // DeviceReset
@@ -127,7 +126,7 @@ using ChunkTable = HandleTable<PoolChunk>;
 
 inline infinirtMemPool_t handle_of(Pool *pool) { return reinterpret_cast<infinirtMemPool_t>(pool); }
 
-// The device's pool for MallocAsync, made on first use. Null with the error recorded when that
+// The device's pool for MallocAsync, created on first use. Null with the error recorded if that
 // fails.
 Pool *current_pool(Call &call, Device &device);
 Pool *default_pool(Call &call, Device &device);
@@ -135,23 +134,23 @@ Pool *new_pool(Device &device, size_t max_bytes, bool is_default);  // null when
 void retire_pool(Pool &pool);
 
 Error allocate_block(Call &call, Pool &pool, Stream &stream, size_t bytes, void **memory);
-// Frees the block that begins at `pointer`; `range` is of its chunk. Without a stream: nothing uses
-// it any more.
+// Frees the block that begins at `pointer`, in the chunk `range`. Without a stream, nothing uses it
+// any more.
 Error free_block(Call &call, const MemoryRange &range, void *pointer, Stream *stream);
-// FreeAsync of memory from Malloc: given back once the stream gets there.
+// FreeAsync of memory from Malloc: released once the stream gets there.
 Error free_later(Call &call, const MemoryRange &range, void *pointer, Stream &stream);
-// Which of that memory of a device can be given back by now.
+// The memory of this kind on a device that can be released by now.
 void reap_freed(Device &device, Pool::Chunks *done);
 
-// Does a part of a chunk lie within one live block?
+// Is part of a chunk within one live block?
 bool inside_block(MemoryCache &cache, const MemoryRange &range, const void *pointer, size_t bytes);
 
-// After a synchronisation: give memory above the release threshold of the device's pools back
-// (CUDA's rule). Costs one atomic load when nothing is to be given back.
+// After a synchronisation: releases memory above the release threshold of the device's pools
+// (CUDA's rule). Costs one atomic load if there is none.
 void release_unused(Device &device);
-// The device is short of memory: give back all that can be. False if there was nothing.
+// The device is short of memory: releases everything possible. False if there was nothing.
 bool trim_pools(Device &device);
-// The device is reset: all memory of its pools is gone. Its streams have come to rest.
+// The device is reset: all memory of its pools is gone. Its streams are idle.
 void reset_pools(Device &device);
 
 }  // namespace infini::rt

@@ -1,7 +1,6 @@
-// How a pool divides its memory: chunks of the device's memory, blocks within them, lists of free
-// blocks.
+// How a pool divides its memory: chunks of device memory, blocks within them, lists of free blocks.
 //
-// Nothing here locks or orders anything; a Pool does, and guards all of it by its mutex.
+// Nothing here locks or orders anything; a Pool does, and guards all of it with its mutex.
 #pragma once
 
 #include <array>
@@ -33,8 +32,8 @@ struct PoolBlock {
     void *address() const;
 };
 
-// One allocation of the driver's. It lives in a HandleTable, whose memory stays: an outdated
-// look-up may still ask for `pool`, which is null then.
+// One allocation from the driver. It lives in a HandleTable, whose memory is never released: an
+// outdated look-up may still read `pool`, which is null then.
 struct PoolChunk {
     PoolChunk(Pool &pool, void *memory, size_t bytes);
     ~PoolChunk();
@@ -48,7 +47,7 @@ struct PoolChunk {
     void mark(PoolBlock *block);
     void unmark(const PoolBlock *block);
     PoolBlock *block_at(size_t granule) const { return starts_[granule]; }
-    // The block that covers a granule.
+    // The block that contains a granule.
     PoolBlock *block_over(size_t granule) const;
 
 private:
@@ -60,7 +59,7 @@ private:
 
 inline void *PoolBlock::address() const { return chunk->memory + first * kGranule; }
 
-// Free blocks by size class: one class for each small size, four for each power of two above.
+// Free blocks by size class: one class per small size, four per power of two above.
 class FreeLists {
 public:
     void push(PoolBlock *block) {

@@ -1,4 +1,4 @@
-// Streams and events of the core, and the one way work enters a stream.
+// Streams and events of the core, and the single path by which work enters a stream.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace infini::rt {
 struct Capture;
 struct Node;
 
-// Which positions of other streams are known to lie before a point: a vector clock over stream
+// The positions of other streams that are known to precede a point: a vector clock over stream
 // numbers. Streams that never waited for another have an empty one, so the common case costs
 // nothing.
 class Clock {
@@ -63,7 +63,7 @@ struct Event {
 
     std::atomic<bool> recorded{false};  // ever, or in another process
 
-    // Where the last record is.
+    // The position of the last record.
     std::atomic<uint64_t> recorded_stream{0}, recorded_position{0};
     Clock clock;  // of that stream then; guarded by clock_mutex()
     ForkSafeMutex &clock_mutex() const {
@@ -71,7 +71,7 @@ struct Event {
     }
     std::atomic<bool> has_clock{false};
 
-    // When the last record was captured: its capture (null once that ended) and its id. Guarded by
+    // If the last record was captured: its capture (null once that ended) and its id. Guarded by
     // graph_mutex().
     std::atomic<Capture *> capture{nullptr};
     std::atomic<uint64_t> capture_id{0};
@@ -91,19 +91,19 @@ inline infinirtEvent_t handle_of(Event *event) { return reinterpret_cast<infinir
 Stream *thread_stream(Call &call, Device &device);
 
 // Runs `work` in `stream`, or records it as a node if the stream is being captured. Only COPY, FILL
-// and HOST; HOST carries the client's own function and data, which submit wraps. Checks the legacy
-// stream's rules against captures in progress.
+// and HOST; HOST carries the user's own function and data, which submit wraps. Checks the legacy
+// stream's rules for captures in progress.
 Error submit(Call &call, Stream &stream, const InfiniWork &work);
-// As submit for work that was checked already and is not to be captured.
+// As submit, for work that has been checked and is not captured.
 Error submit_now(Call &call, Stream &stream, const InfiniWork *work, size_t count);
 
-// Is the work of stream `number` up to `position` known to come before whatever is submitted to
-// `stream` next?
+// Is the work of stream `number` up to `position` known to precede work submitted to `stream` from
+// now on?
 bool ordered_after(Stream &stream, uint64_t number, uint64_t position);
 
-// Wraps a client's host function so that API calls inside it are refused: pass run and the
-// HostCall's address as INFINI_WORK_HOST. run_once frees it after its only call; run leaves it to
-// its owner (graph nodes).
+// Wraps a user's host function so that API calls inside it are refused: pass run and the HostCall's
+// address as INFINI_WORK_HOST. run_once frees it after its only call; run leaves it to its owner
+// (graph nodes).
 struct HostCall {
     infinirtHostFn_t function;
     void *data;
@@ -111,8 +111,7 @@ struct HostCall {
     static void run_once(void *self);
 };
 
-// Waits, then lets the device's pools give back what exceeds their release thresholds (CUDA's
-// rule).
+// Waits, then lets the device's pools release what exceeds their release thresholds (CUDA's rule).
 Error synchronize(Call &call, Stream &stream);
 Error synchronize(Call &call, Device &device);
 

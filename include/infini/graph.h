@@ -1,5 +1,5 @@
-/* Graphs that Python or C++ has saved, run from C: load, write the inputs, run, read the outputs.
- * In libinfinicore_cpp_api. Messages behind a status: infiniGetLastErrorMessage (infini/ext.h). */
+/* Running graphs from C that were saved from Python or C++: load, write the inputs, run, read the
+ * outputs. In libinfinicore_cpp_api. Error messages: infiniGetLastErrorMessage (infini/ext.h). */
 #ifndef INFINI_GRAPH_H
 #define INFINI_GRAPH_H
 
@@ -13,8 +13,7 @@ extern "C" {
 
 typedef struct InfiniGraph *infiniGraph_t;
 
-/* An input or output. It belongs to the graph; `data` lies on the graph's device and stays where it
- * is. */
+/* An input or output, owned by the graph; `data` is on the graph's device and does not move. */
 typedef struct infiniGraphTensor {
     size_t size; /* set to sizeof(infiniGraphTensor) by the caller */
     const char *name;
@@ -22,11 +21,11 @@ typedef struct infiniGraphTensor {
     size_t ndim;
     const size_t *shape;
     const ptrdiff_t *strides; /* in elements */
-    size_t bytes;             /* of a tensor without gaps */
+    size_t bytes;             /* of a dense tensor */
     void *data;
 } infiniGraphTensor;
 
-/* Reads a file that Graph.save wrote, and prepares the graph for a device. */
+/* Load a file written by Graph.save, and prepare the graph for a device. */
 INFINI_EXPORT infiniStatus_t infiniGraphLoad(infiniGraph_t *graph, const char *path,
                                              infiniDevice_t device, int device_index);
 INFINI_EXPORT infiniStatus_t infiniGraphDestroy(infiniGraph_t graph);
@@ -38,7 +37,7 @@ INFINI_EXPORT infiniStatus_t infiniGraphGetOutputCount(infiniGraph_t graph, size
 INFINI_EXPORT infiniStatus_t infiniGraphGetOutput(infiniGraph_t graph, size_t index,
                                                   infiniGraphTensor *tensor);
 
-/* Queues one run in the device's stream, and returns. infiniGraphSynchronize waits for it. */
+/* Enqueue one run in the device's stream. infiniGraphSynchronize waits for it. */
 INFINI_EXPORT infiniStatus_t infiniGraphRun(infiniGraph_t graph);
 INFINI_EXPORT infiniStatus_t infiniGraphSynchronize(infiniGraph_t graph);
 

@@ -1,4 +1,4 @@
-/* What InfiniOP offers beyond the operators. */
+/* Functions of InfiniOP other than operators. */
 #ifndef INFINI_OP_EXT_H
 #define INFINI_OP_EXT_H
 
@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* Equal operations share a plan: how many plans are kept, and how many create calls found theirs. */
+/* Equal operations share a cached plan: the number of plans, and the cache hits and misses. */
 INFINI_EXPORT void infiniopGetPlanCacheCounts(size_t *kept, size_t *hits, size_t *misses);
 
-/* Batch-invariant mode of the calling thread: operators described in it give each row the same bits
- * whatever else is in the batch, and whatever the number of threads. It begins as the environment
- * variable INFINI_BATCH_INVARIANT says (1 or 0, which is the default). docs/reproducibility.md lists
- * the operators. */
+/* Batch-invariant mode of the calling thread: descriptors created in it compute each row with
+ * the same bits whatever else is in the batch, and with any number of threads. The initial value is
+ * that of the environment variable INFINI_BATCH_INVARIANT (1 or 0; default 0).
+ * docs/reproducibility.md lists the operators. */
 INFINI_EXPORT void infiniopSetBatchInvariant(int enabled);
 INFINI_EXPORT int infiniopGetBatchInvariant(void);
 

@@ -1,4 +1,4 @@
-// Collectives on tensors: run in the stream of the tensors' device, or recorded while a graph is.
+// Collectives on tensors: run in the stream of the tensors' device, or recorded into a graph.
 #pragma once
 
 #include <stdexcept>
@@ -9,15 +9,15 @@
 
 namespace infinicore::collectives {
 
-// A collective failed in its stream. Whatever waits for a device of its type throws this, and so
-// does every read of a tensor, until the communicator is closed.
+// A collective failed in its stream. Every wait for a device of that type and every read of a
+// tensor throws this, until the communicator is closed.
 class INFINI_EXPORT Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// What one rank does. `send` and `recv` may be one tensor, and an empty one is absent: SEND has no
-// `recv`, RECEIVE no `send`, and of GATHER and SCATTER only the root has the whole.
+// One rank's part of an operation. `send` and `recv` may be the same tensor, or empty: SEND has no
+// `recv`, RECEIVE no `send`, and only the root of GATHER and SCATTER has the whole tensor.
 struct Collective {
     InfiniCollectiveKind kind;
     Tensor send, recv;
@@ -27,12 +27,12 @@ struct Collective {
 };
 
 //     run({INFINI_ALL_REDUCE, x, x, comm});
-// A recorded one is done at every replay, in its place among the operators; all ranks replay graphs
-// with the same collectives in the same order. What fails then is reported by the replay that finds
-// it, and by infinicclCommGetAsyncError.
+// A recorded collective runs in every replay, in order with the operators; all ranks must replay
+// the same collectives in the same order. Failures are reported by the next replay, and by
+// infinicclCommGetAsyncError.
 INFINI_EXPORT void run(const Collective &collective);
 
-// Collectives of this thread in between are done together: where one thread serves several ranks,
+// Collectives of this thread in between run together: needed if one thread drives several ranks,
 // and for messages that depend on each other. In a recording they are one step.
 INFINI_EXPORT void groupStart();
 INFINI_EXPORT void groupEnd();

@@ -1,4 +1,4 @@
-// What a thread works with: its device, the stream and the memory of it, a graph that is recorded.
+// The state of a thread: its device, the device's stream and memory, the graph being recorded.
 // Every function throws std::runtime_error with the message of the call that failed.
 #pragma once
 
@@ -18,24 +18,24 @@ class GraphOperator;
 
 namespace context {
 
-// The calling thread's device. Before a thread sets one it is the first accelerator present, of the
+// The calling thread's device. Until a thread sets one, it is the first accelerator present, of the
 // type with the highest number, else the CPU.
 INFINI_EXPORT void setDevice(Device device);
 INFINI_EXPORT Device getDevice();
 INFINI_EXPORT size_t getDeviceCount(Device::Type type);
 
-// The stream that the device's work goes to: on the CPU the default stream, whose work is mostly
-// done by the calling thread.
+// The stream that the device's work goes to; on the CPU the default stream, whose work mostly runs
+// in the calling thread.
 INFINI_EXPORT infinirtStream_t getStream();
 INFINI_EXPORT infiniopHandle_t getInfiniopHandle(Device device);
 INFINI_EXPORT void syncStream();
 INFINI_EXPORT void syncDevice();
 
-// Memory comes from a cache that is kept for each device, and is ordered by the stream.
+// Memory comes from a caching allocator per device, ordered by the stream.
 INFINI_EXPORT std::shared_ptr<Memory> allocateMemory(size_t size);
 INFINI_EXPORT std::shared_ptr<Memory> allocateHostMemory(size_t size);
 INFINI_EXPORT std::shared_ptr<Memory> allocatePinnedHostMemory(size_t size);
-INFINI_EXPORT void trimMemory();  // gives back what is cached and not in use
+INFINI_EXPORT void trimMemory();  // releases unused cached memory
 
 struct MemoryStats {
     size_t allocated;       // bytes in use
@@ -43,7 +43,7 @@ struct MemoryStats {
     size_t peak_allocated;  // since the start or the last reset
     size_t peak_reserved;
     size_t allocations;  // number of calls
-    size_t from_device;  // how many of them the cache could not serve
+    size_t from_device;  // those that missed the cache
 };
 INFINI_EXPORT MemoryStats memoryStats(Device device);
 INFINI_EXPORT void resetPeakMemoryStats(Device device);
@@ -56,11 +56,11 @@ INFINI_EXPORT void setDeviceMemory(void *ptr, int value, size_t count);
 INFINI_EXPORT void setDeviceMemoryAsync(void *ptr, int value, size_t count,
                                         infinirtStream_t stream);
 
-// Flags of events, with CUDA's values. The enumerators of infinirt.h, which are numbered otherwise,
-// are accepted too.
+// Event flags, with CUDA's values. The enumerators of infinirt.h, which have other values, are
+// accepted too.
 enum EventFlags : uint32_t {
     EVENT_DEFAULT = 0,
-    EVENT_BLOCKING_SYNC = 1,   // a thread that waits for it sleeps
+    EVENT_BLOCKING_SYNC = 1,   // waiting threads sleep instead of spinning
     EVENT_DISABLE_TIMING = 2,  // cannot be used for elapsed time
     EVENT_INTERPROCESS = 4     // needs EVENT_DISABLE_TIMING
 };

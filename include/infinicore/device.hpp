@@ -1,4 +1,4 @@
-// Devices under the first generation's path.
+// Devices at their first-generation path.
 #pragma once
 
 #include "types.hpp"

@@ -6,7 +6,7 @@
 
 namespace infinicore {
 
-// An event of a device. Moves, but is not copied.
+// An event of a device. Movable, not copyable.
 class INFINI_EXPORT DeviceEvent {
 public:
     DeviceEvent();

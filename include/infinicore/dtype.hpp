@@ -1,4 +1,4 @@
-// Element types under the first generation's path.
+// Element types at their first-generation path.
 #pragma once
 
 #include "types.hpp"

@@ -1,4 +1,4 @@
-// Operations that were recorded once and run any number of times.
+// Operations that are recorded once and run any number of times.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace infinicore::graph {
 
-// A tensor's place without a hold on it: what an operator of a graph keeps of its arguments. The
-// graph itself keeps the memory.
+// A non-owning tensor: what an operator of a graph stores for its arguments. The graph keeps the
+// memory alive.
 class INFINI_EXPORT GraphTensor : public Tensor {
 public:
     GraphTensor(const Tensor &tensor);
 };
 
-// One step of a graph: derive from it to record work of your own.
+// One step of a graph: derive from it to record your own work.
 class INFINI_EXPORT GraphOperator {
 public:
     virtual ~GraphOperator() = default;
     virtual void run() const = 0;
-    // May run() be called once, into a stream that is being captured, and the captured work be
-    // replayed instead? Not if it reads values on the host, or does work outside the stream.
+    // May run() be captured once and the captured work replayed instead? Return false if it reads
+    // values on the host, or works outside the stream.
     virtual bool is_device_graph_capture_safe() const { return true; }
 };
 
-// A step that was planned when it was recorded: run() hands the plan to the runner.
+// A step that was planned when it was recorded: run() passes the plan to the runner.
 class INFINI_EXPORT DispatchableGraphOperator : public GraphOperator {
 public:
     ~DispatchableGraphOperator() override {
@@ -58,26 +58,25 @@ public:
 
     void run() const;
 
-    // Tensors that the graph reads and does not make, in the order of their first use, and its
-    // results: tensors that somebody held when the recording ended. Unless they were named they
-    // are called input0, output0 and so on. Write new values into the inputs (copy_from), not
-    // other tensors.
+    // Inputs are tensors that the graph reads but does not create, in the order of first use.
+    // Outputs are results that were still referenced when the recording ended. Default names are
+    // input0, output0 and so on. Write new values into the inputs (copy_from) instead of replacing
+    // them.
     const std::vector<NamedTensor> &inputs() const;
     const std::vector<NamedTensor> &outputs() const;
-    Tensor input(const std::string &name) const;  // throws when there is none of the name
+    Tensor input(const std::string &name) const;  // throws if there is none of that name
     Tensor output(const std::string &name) const;
 
-    // From now on each run() begins with a copy of the `n` values, as they are at that moment, into
-    // `tensor`: contiguous int32 of n elements, on any device, where the copy is done in stream order. A
-    // second array for the same tensor takes the place of the first. The caller keeps the array
-    // as long as the graph is run, and binds none while another thread runs it.
+    // From now on each run() first copies the `n` current values of the array into `tensor`, in
+    // stream order. The tensor must be contiguous int32 with n elements, on any device. A second
+    // array for the same tensor replaces the first. The caller keeps the array alive as long as the
+    // graph is run, and must not bind one while another thread runs it.
     void bind_host_int_array(Tensor tensor, const int32_t *values, size_t n);
 
-    // Writes the operators and the contents of the inputs to a file, from which `load` makes the
-    // graph again: in another process, on another device. The file holds the bytes that inputs
-    // refer to and none beside them. Throws when a step is not an operator's. Host arrays are not
-    // saved, the tensors that they are bound to are inputs with their present values: bind arrays
-    // to the inputs of the loaded graph.
+    // Writes the operators and the contents of the inputs to a file, from which `load` restores the
+    // graph in another process or on another device. The file contains only the bytes that inputs
+    // refer to. Throws if a step is not an operator. Bound host arrays are not saved; their tensors
+    // become inputs with the current values: bind arrays again to the inputs of the loaded graph.
     void save(const std::string &path) const;
     static std::shared_ptr<Graph> load(const std::string &path, const Device &device);
 

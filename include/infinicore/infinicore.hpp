@@ -1,4 +1,4 @@
-// All of infinicore's C++ interface, under its folder's path.
+// All of infinicore's C++ interface, at the path inside its folder.
 #pragma once
 
 #include "../infinicore.hpp"

@@ -1,8 +1,8 @@
-// Tensors, devices and element types as arguments and results of functions that pybind11 binds.
+// Type casters for tensors, devices and element types in functions bound with pybind11.
 //
-// Included by types.hpp, hence by every header. It needs nothing of pybind11, whose names are only
-// declared here, and used when a caster is instantiated. So it works with any version, whichever
-// header comes first, and programs without pybind11 don't notice it.
+// Included by types.hpp, hence by every header. It does not include pybind11, whose names are only
+// declared here, and used when a caster is instantiated. So it works with any version and any order
+// of headers, and does not affect programs without pybind11.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Parameter;
 
 namespace python {
 
-// How the Python package turns one of its objects (a PyObject *) into a T, and a T into a new
-// reference. Both are called with the interpreter lock held, and don't copy a tensor's elements.
+// Converts an object of the Python package (a PyObject *) to a T, and a T to a new reference. Both
+// are called with the GIL held, and do not copy a tensor's elements.
 template <typename T>
 struct Conversion {
     bool (*load)(void *object, T &value) noexcept;  // false: not an object of this type
@@ -72,7 +72,7 @@ struct type_caster_enum_type_enabled<infinicore::DataType, SFINAE> : std::false_
 template <typename SFINAE>
 struct type_caster_enum_type_enabled<infinicore::Device::Type, SFINAE> : std::false_type {};
 
-// Of a T that Python sees as a `Known`: the same type, or a class derived from it.
+// The caster of a T that Python sees as a `Known`: the same type, or a class derived from it.
 template <typename T, typename Known, typename SFINAE>
 class infinicore_caster {
     template <typename Name>

@@ -1,4 +1,4 @@
-// How the weights of linear layers may be stored.
+// Storage formats for the weights of linear layers.
 #pragma once
 
 #include "quantization/awq.hpp"

@@ -23,7 +23,7 @@ struct INFINI_EXPORT TensorMetaData {
     Shape shape;
     Strides strides;
     DataType dtype;
-    mutable infiniopTensorDescriptor_t desc = nullptr;  // made when it is first asked for
+    mutable infiniopTensorDescriptor_t desc = nullptr;  // created on first use
 };
 
 struct TensorData {
@@ -37,7 +37,7 @@ struct TensorSliceParams {
     Size len;
 };
 
-// A handle: copies of it are the same tensor. Its methods are those of TensorImpl.
+// A handle: copies refer to the same tensor. Its methods are those of TensorImpl.
 class INFINI_EXPORT Tensor {
 public:
     Tensor() = default;
@@ -51,13 +51,13 @@ public:
                         bool pin_memory = false);
     static Tensor ones(const Shape &shape, const DataType &dtype, const Device &device,
                        bool pin_memory = false);
-    // Memory of the caller's, which has to outlive the tensor and its views.
+    // A tensor over the caller's memory, which must outlive the tensor and its views.
     static Tensor from_blob(void *data, const Shape &shape, const DataType &dtype,
                             const Device &device);
     static Tensor strided_from_blob(void *data, const Shape &shape, const Strides &strides,
                                     const DataType &dtype, const Device &device);
 
-    // Throws std::runtime_error when the handle holds no tensor.
+    // Throws std::runtime_error if the handle is empty.
     TensorImpl *operator->() const {
         if (!impl_) throw_empty();
         return impl_.get();
@@ -82,13 +82,14 @@ public:
     TensorImpl(Shape shape, Strides strides, DataType dtype, TensorData data)
         : TensorImpl(std::make_shared<TensorMetaData>(std::move(shape), std::move(strides), dtype),
                      std::move(data)) {}
-    // Tensors of one layout may share what describes it.
+    // Tensors with the same layout may share its description.
     TensorImpl(std::shared_ptr<const TensorMetaData> meta, TensorData data) noexcept
         : meta_(std::move(meta)), data_(std::move(data)) {}
 
-    // Whoever lets a stream write there waits for it before the tensor is copied to another device.
+    // If you write to it from a stream of your own, synchronise that stream before the tensor is
+    // copied to another device.
     std::byte *data() const { return data_.memory->data_to_read() + data_.offset; }
-    // For work in infinicore's streams that changes the tensor.
+    // For work in infinicore's streams that modifies the tensor.
     std::byte *data_to_write() const { return data_.memory->data() + data_.offset; }
     const std::shared_ptr<const TensorMetaData> &meta() const { return meta_; }
     const Shape &shape() const { return meta_->shape; }
@@ -110,15 +111,15 @@ public:
     std::string info() const;  // shape, strides, dtype and device in a line
 
     void debug() const;                             // prints the values
-    void debug(const std::string &filename) const;  // writes the elements' bytes, without gaps
+    void debug(const std::string &filename) const;  // writes the elements' bytes, densely
 
-    // Another handle of the memory that does not keep it alive, and the way back.
+    // A non-owning handle to the memory, and its conversion back.
     Tensor to_blob_() const;
     Tensor resume_from_blob_() const;
 
-    Tensor to(Device device) const;  // itself when it is there already
-    void copy_from(Tensor src);      // any strides, any two devices; the element types are equal
-    Tensor contiguous() const;       // itself when it has no gaps
+    Tensor to(Device device) const;  // itself if it is already there
+    void copy_from(Tensor src);      // any strides, any two devices, equal element types
+    Tensor contiguous() const;       // itself if it is dense
 
     // Views: they share the memory.
     Tensor squeeze(size_t dim) const;
@@ -127,7 +128,7 @@ public:
     Tensor permute(const Shape &order) const;
     Tensor view(const Shape &shape) const;
     Tensor as_strided(const Shape &shape, const Strides &strides) const;
-    // Any layout that stays inside the memory; offset in bytes from the tensor's own begin.
+    // Any layout inside the memory; the offset is in bytes from the tensor's start.
     Tensor view_as(Shape shape, Strides strides, DataType dtype, std::ptrdiff_t offset) const;
 
 private:
@@ -135,18 +136,18 @@ private:
     TensorData data_;
 };
 
-// Strides of a tensor without gaps, last dimension fastest.
+// Strides of a dense row-major tensor.
 INFINI_EXPORT Strides contiguous_strides(const Shape &shape);
 
-// Values, with the print options.
+// Prints the values, with the print options.
 INFINI_EXPORT std::ostream &operator<<(std::ostream &stream, const Tensor &tensor);
 
 namespace print_options {
 INFINI_EXPORT void set_line_width(int characters);
-INFINI_EXPORT void set_threshold(int elements);  // tensors with more are abbreviated; 1000
+INFINI_EXPORT void set_threshold(int elements);  // larger tensors are abbreviated; default 1000
 INFINI_EXPORT void set_edge_items(int count);
 INFINI_EXPORT void set_precision(int digits);
-INFINI_EXPORT void set_sci_mode(int mode);  // -1: as the values ask for; 0: never; 1: always
+INFINI_EXPORT void set_sci_mode(int mode);  // -1: depending on the values; 0: never; 1: always
 }  // namespace print_options
 
 }  // namespace infinicore

@@ -1,4 +1,4 @@
-// Names that everything in namespace infinicore is said in: sizes, devices, element types.
+// Basic types of namespace infinicore: sizes, devices, element types.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ using Stride = std::ptrdiff_t;  // in elements
 using Shape = std::vector<Size>;
 using Strides = std::vector<Stride>;
 
-// A device: its type and its number among those of that type. Types that have no name here (back
-// ends of others) have the numbers that infinirtGetBackendInfo reports.
+// A device: its type and its ordinal within that type. Types without a name here (third-party back
+// ends) have the numbers that infinirtGetBackendInfo reports.
 class INFINI_EXPORT Device {
 public:
     using Index = std::size_t;
@@ -77,7 +77,7 @@ enum class DataType {
 };
 
 INFINI_EXPORT std::string toString(const DataType &dtype);  // "F32"
-INFINI_EXPORT size_t dsize(const DataType &dtype);          // bytes of an element
+INFINI_EXPORT size_t dsize(const DataType &dtype);          // bytes per element
 
 }  // namespace infinicore
 

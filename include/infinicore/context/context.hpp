@@ -1,4 +1,4 @@
-// The context's functions under the first generation's path, with the types that they use.
+// The context's functions at their first-generation path, with the types that they use.
 #pragma once
 
 #include "../context.hpp"

@@ -1,4 +1,4 @@
-// Graphs under the first generation's path.
+// Graphs at their first-generation path.
 #pragma once
 
 #include "../graph.hpp"

@@ -10,7 +10,7 @@ namespace infinicore::nn {
 // Rows of a weight by index.
 class INFINI_EXPORT Embedding : public Module {
 public:
-    // padding_idx is only kept for the reader: in inference its row is one like any other.
+    // padding_idx has no effect: in inference its row is like any other.
     Embedding(size_t num_embeddings, size_t embedding_dim,
               std::optional<int64_t> padding_idx = std::nullopt,
               const DataType &dtype = DataType::F32, const Device &device = Device());

@@ -4,7 +4,7 @@
 
 namespace infinicore::nn {
 
-// Rows brought to mean 0 and variance 1, times a weight, plus a bias.
+// Rows normalised to mean 0 and variance 1, times a weight, plus a bias.
 class INFINI_EXPORT LayerNorm : public Module {
 public:
     explicit LayerNorm(size_t normalized_shape, double eps = 1e-6,

@@ -1,4 +1,4 @@
-// Linear layers: whole, or sharing their weights out among ranks.
+// Linear layers: whole, or with weights sharded over ranks.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace infinicore::nn {
 using QuantizationPtr = std::shared_ptr<quantization::BaseQuantization>;
 
 // alpha * input @ weight.T + bias. in_features and out_features are those of the whole layer. The
-// classes derived from it make the parameters, which are named as in checkpoints: weight and bias,
-// or what the quantisation has in place of the weight.
+// derived classes create the parameters, which are named as in checkpoints: weight and bias, or the
+// tensors that the quantisation has instead of the weight.
 class INFINI_EXPORT BaseLinear : public Module {
 public:
     BaseLinear(size_t in_features, size_t out_features, bool bias = true,
                const DataType &dtype = DataType::F32, const Device &device = Device());
-    // Without a quantisation (null) it is as above.
+    // A null quantisation means none, as above.
     BaseLinear(size_t in_features, size_t out_features, QuantizationPtr quantization,
                bool bias = true, const DataType &dtype = DataType::F32,
                const Device &device = Device());
@@ -76,7 +76,7 @@ public:
     std::string extra_repr() const;
 };
 
-// Each rank has some of the outputs: rows of the weight, and their part of the bias.
+// Each rank computes some of the outputs, from some rows of the weight and of the bias.
 class INFINI_EXPORT ColumnParallelLinear : public BaseLinear {
 public:
     ColumnParallelLinear(size_t in_features, size_t out_features, bool bias = true,
@@ -93,9 +93,9 @@ protected:
     Size tp_size_ = 1;
 };
 
-// Each rank has some of the inputs: columns of the weight. The products are added up over the ranks
-// by the communicator; without one the result is this rank's summand. Every rank has the bias, and
-// rank 0 adds it.
+// Each rank has some of the inputs, and the matching columns of the weight. The communicator sums
+// the products over the ranks; without one the result is this rank's partial sum. Every rank has
+// the bias, and rank 0 adds it.
 class INFINI_EXPORT RowParallelLinear : public BaseLinear {
 public:
     RowParallelLinear(size_t in_features, size_t out_features, bool bias = true,

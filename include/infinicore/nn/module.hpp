@@ -1,4 +1,4 @@
-// Modules: trees of parameters with dotted names, as checkpoints have them.
+// Modules: trees of parameters with dotted names, as in checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-// Some engines expect spdlog from here. Its fmt is then used as a header, so that a program that
-// never asked for it needs no library.
+// Some engines expect this header to include spdlog. It is used header-only, so that programs need
+// not link its library.
 #if __has_include(<spdlog/spdlog.h>) && !defined(INFINI_BUILD)
 #if !defined(SPDLOG_COMPILED_LIB) && !defined(FMT_VERSION) && !defined(FMT_HEADER_ONLY)
 #define FMT_HEADER_ONLY
@@ -25,9 +25,9 @@
 namespace infinicore::nn {
 
 // A module owns parameters, buffers (tensors that are not loaded) and child modules. Names may
-// contain dots: in "layers.0.q_proj.weight" the child is "layers.0" and the parameter of it
-// "q_proj.weight", if it has one of that name. Of several children whose names fit, the one with
-// the longest name is asked first.
+// contain dots: in "layers.0.q_proj.weight" the child is "layers.0" and its parameter
+// "q_proj.weight", if it has one of that name. If several children match, the one with the longest
+// name is tried first.
 class INFINI_EXPORT Module {
 public:
     Module() = default;
@@ -37,14 +37,14 @@ public:
     std::unordered_map<std::string, Parameter> state_dict() const;
     std::vector<std::string> state_dict_keys() const;
 
-    // Names that the module does not have, wrong shapes and wrong element types throw an error
-    // that names the parameter. Parameters that are not mentioned stay as they are.
+    // Unknown names, wrong shapes and wrong element types throw an error that names the parameter.
+    // Parameters that are not mentioned are unchanged.
     void load_state_dict(const std::unordered_map<std::string, Tensor> &state_dict);
     void load_parameter(const std::string &name, const Tensor &param);
     void load_parameter_(const std::string &name, const Tensor &param);
     void load_parameter_from_blob(const std::string &name, const void *data);
-    // These queue the copies; the tensors have to stay as they are until the caller synchronises
-    // the stream. Unknown names are an error only if `strict`.
+    // These only enqueue the copies; the tensors must not change until the caller synchronises the
+    // stream. Unknown names are an error only if `strict`.
     void load_parameter_no_sync(const std::string &name, const Tensor &param);
     void load_parameters_no_sync(const std::unordered_map<std::string, Tensor> &params,
                                  bool strict = true);
@@ -55,12 +55,12 @@ public:
         return submodules_;
     }
 
-    // For engines, which call them on every module of a tree. Both do nothing here.
+    // Hooks for engines, which call them on every module of a tree. Both do nothing here.
     virtual void process_weights_after_loading();
     virtual void reset_runtime_state() const;
 
 protected:
-    // One that is registered again replaces the one before.
+    // Registering a name again replaces the earlier one.
     Tensor register_parameter(const std::string &name, Parameter param);
     Tensor register_buffer(const std::string &name, Parameter buffer);
 
@@ -77,7 +77,7 @@ protected:
         return add_module(name, std::make_shared<M>(std::forward<Args>(args)...));
     }
 
-    // Named name.0, name.1, …, all made with the same arguments.
+    // Named name.0, name.1, …, all constructed with the same arguments.
     template <typename M, typename... Args>
     std::vector<std::shared_ptr<M>> register_modules(size_t count, const std::string &name,
                                                      const Args &...args) {
@@ -103,7 +103,7 @@ private:
 
 }  // namespace infinicore::nn
 
-// Members whose names are those in the checkpoint with `_` behind them:
+// Members whose names are those in the checkpoint followed by `_`:
 //
 //     class Block : public infinicore::nn::Module {
 //     public:

@@ -7,9 +7,9 @@
 
 namespace infinicore::nn {
 
-// With tp_size > 1 it holds slice tp_rank of tp_size along dimension tp_dim of what is loaded. Where
-// there are fewer slices than ranks (key heads, say), num_shards is their number and neighbouring
-// ranks hold the same one; 0 means as many as ranks. With tp_size 1, tp_dim is ignored.
+// With tp_size > 1 it holds slice tp_rank of tp_size along dimension tp_dim of the loaded tensor.
+// If there are fewer slices than ranks (key heads, say), num_shards is their number and
+// neighbouring ranks hold the same one; 0 means one per rank. With tp_size 1, tp_dim is ignored.
 class INFINI_EXPORT Parameter : public Tensor {
 public:
     Parameter() = default;
@@ -24,12 +24,12 @@ public:
     Parameter &operator=(const Parameter &) = default;
     Parameter &operator=(Parameter &&) noexcept = default;
 
-    // Copies this rank's slice of a whole tensor, and waits for it. Dimensions of size 1 do not
-    // matter: [1, n] is as good as [n, 1].
+    // Copies this rank's slice of a whole tensor, and waits for it. Dimensions of size 1 are
+    // ignored: [1, n] is accepted for [n, 1].
     void load(const Tensor &tensor);
-    // Without waiting: the tensor has to stay as it is until the stream is synchronised.
+    // Does not wait: the tensor must not change until the stream is synchronised.
     void load_no_sync(const Tensor &tensor);
-    // The elements of a whole tensor in the host's memory, without gaps.
+    // `data` has the elements of a whole tensor in host memory, densely.
     void load_blob(const void *data);
 
 protected:

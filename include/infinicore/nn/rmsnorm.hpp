@@ -11,8 +11,8 @@ public:
                      const DataType &dtype = DataType::F32, const Device &device = Device());
 
     Tensor forward(const Tensor &x) const;
-    // residual += x, then x = norm(residual), both in place. An empty residual becomes x, and x the
-    // norm of it.
+    // residual += x, then x = norm(residual), both in place. An empty residual becomes x, and x
+    // becomes its norm.
     void forward_inplace(Tensor &x, Tensor &residual) const;
 
     size_t normalized_shape() const { return normalized_shape_; }

@@ -13,27 +13,28 @@
 namespace infinicore::nn {
 
 // Rotates pairs of a head's elements by angles that grow with the position: pair i at position p by
-// p * theta^(-2i / rotary_dim), if no scaling changes that. What lies behind rotary_dim stays.
+// p * theta^(-2i / rotary_dim), unless a scaling changes that. Elements from rotary_dim on are
+// unchanged.
 class INFINI_EXPORT RoPE : public Module {
 public:
-    // Pairs are neighbours (2i, 2i + 1), or one of each half (i, i + rotary_dim / 2).
+    // Pairs are adjacent elements (2i, 2i + 1), or one from each half (i, i + rotary_dim / 2).
     enum class Algo { GPT_J = 0, GPT_NEOX = 1 };
 
     // mrope_section (time, height, width) says how many pairs take their angles from each row of
-    // positions [3, tokens]: in three sections, or in turn if interleaved. It needs GPT_NEOX.
+    // positions [3, tokens]: in three sections, or interleaved. It needs GPT_NEOX.
     RoPE(size_t head_dim, size_t rotary_dim, size_t max_seq_len, double theta = 10000.0,
          Algo algo = Algo::GPT_J, const DataType &dtype = DataType::F32,
          const Device &device = Device(), std::shared_ptr<RopeScalingConfig> scaling = nullptr,
          std::optional<std::vector<int>> mrope_section = std::nullopt,
          bool mrope_interleaved = false);
 
-    // x is [..., tokens, heads, head_dim] of any strides, pos [tokens] or [..., tokens]. Heads may
-    // also be of rotary_dim: the part that is rotated, alone.
+    // x is [..., tokens, heads, head_dim] with any strides, pos [tokens] or [..., tokens]. The last
+    // dimension may also be rotary_dim: only the rotated part.
     Tensor forward(const Tensor &x, const Tensor &pos, bool in_place = false) const;
     // Queries and keys; with mrope_section the positions may be [3, tokens].
     std::pair<Tensor, Tensor> forward(const Tensor &q, const Tensor &k,
                                       const Tensor &positions) const;
-    // Into given tensors, which are returned. They may be q and k themselves.
+    // Writes into the given tensors and returns them. They may be q and k themselves.
     std::pair<Tensor, Tensor> forward(const Tensor &q_out, const Tensor &k_out, const Tensor &q,
                                       const Tensor &k, const Tensor &positions) const;
 

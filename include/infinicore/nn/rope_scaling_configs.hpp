@@ -1,4 +1,4 @@
-// How rotary embeddings are stretched for sequences longer than those of the training.
+// Scalings of rotary embeddings for sequences longer than the training context.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ public:
     virtual float get_magnitude_scale(size_t pos, size_t dim_idx, float base_inv_freq) const;
 };
 
-// LongRoPE: frequencies divided by a factor for each pair, the short ones at positions that the
-// training had, the long ones behind them. `factor` is by how much the context became longer.
+// LongRoPE: frequencies divided by a factor per pair, the short factors at positions within the
+// original context, the long ones beyond it. `factor` is the extension of the context.
 class INFINI_EXPORT LongRopeScalingConfig : public RopeScalingConfig {
 public:
     LongRopeScalingConfig(std::vector<float> short_factor, std::vector<float> long_factor,
@@ -40,7 +40,7 @@ private:
     float magnitude_;
 };
 
-// Llama 3: low frequencies divided by the factor, high ones left alone, a linear transition in
+// Llama 3: low frequencies divided by the factor, high ones unchanged, a linear transition in
 // between.
 class INFINI_EXPORT Llama3RopeScalingConfig : public RopeScalingConfig {
 public:
@@ -54,8 +54,8 @@ private:
     size_t original_max_position_embeddings_;
 };
 
-// YaRN: as Llama 3's, with the transition between the pairs that turn beta_fast and beta_slow times
-// within the original context, and larger sines and cosines.
+// YaRN: as Llama 3's, with the transition between the pairs that make beta_fast and beta_slow
+// rotations within the original context, and larger sines and cosines.
 class INFINI_EXPORT YarnRopeScalingConfig : public RopeScalingConfig {
 public:
     YarnRopeScalingConfig(float factor, size_t original_max_position_embeddings, size_t rotary_dim,

@@ -11,7 +11,7 @@
 
 namespace infinicore::op {
 
-// One tensor of an operator: a tensor, an empty one where it is optional, or a list of them.
+// One tensor argument of an operator: a tensor, an empty one if it is optional, or a list.
 class Argument {
 public:
     Argument(Tensor tensor) : tensors_{std::move(tensor)} {}

@@ -19,7 +19,7 @@ T infinicore::quantization::detail::parse_json(const std::string &text) {
 
 namespace infinicore::quantization {
 
-// Tells the linear layers which tensors they load and how they multiply with them.
+// Defines which tensors a linear layer loads and how it multiplies with them.
 class INFINI_EXPORT BaseQuantization {
 public:
     explicit BaseQuantization(Config quant_config = {}) : quant_config_(std::move(quant_config)) {}
@@ -41,7 +41,7 @@ protected:
     Config quant_config_;
 };
 
-// Weights of 4 bits, eight in a word, with a scale and a zero point for each group of inputs.
+// 4-bit weights, eight to a word, with a scale and a zero point for each group of inputs.
 class INFINI_EXPORT GroupQuantization : public BaseQuantization {
 public:
     using BaseQuantization::BaseQuantization;

@@ -4,8 +4,8 @@
 
 namespace infinicore::quantization {
 
-// weight I8 [out, in] with weight_scale F32 [out, 1]; rows of the input are quantised to 8 bits by
-// their largest element.
+// weight I8 [out, in] with weight_scale F32 [out, 1]; rows of the input are quantised to 8 bits,
+// scaled by their largest element.
 class INFINI_EXPORT CompressedTensors : public BaseQuantization {
 public:
     using BaseQuantization::BaseQuantization;

@@ -1,4 +1,4 @@
-// A checkpoint's `quantization_config`, by key.
+// A checkpoint's `quantization_config`, accessed by key.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 namespace infinicore::quantization {
 
 namespace detail {
-// Reads other values than numbers and texts; base_quantization.hpp defines it where nlohmann/json
+// Reads values other than numbers and strings; base_quantization.hpp defines it where nlohmann/json
 // is installed.
 template <typename T>
 T parse_json(const std::string &text);
 }  // namespace detail
 
-// Made from an nlohmann::json object, or written as {{"bits", 4}, {"group_size", 128}}. The library
-// itself knows no JSON: it is read here, in the client's translation unit.
+// Constructed from an nlohmann::json object, or from {{"bits", 4}, {"group_size", 128}}. The
+// library itself does not use JSON: it is read here, in the user's translation unit.
 class INFINI_EXPORT Config {
 public:
-    // Null, a number, a truth value or a text; lists and objects as their JSON text.
+    // Null, a number, a boolean or a string; lists and objects as their JSON text.
     class Value {
     public:
         Value(std::nullptr_t = nullptr) {}
@@ -44,7 +44,7 @@ public:
 
         bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
 
-        // False if it is of another kind. A truth value is a number too, but not the other way round.
+        // False if it has another type. A boolean is also a number, but not vice versa.
         template <typename T>
         bool read(T &to) const {
             if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
