@@ -249,8 +249,12 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     for each in this.infer(tensors, values):
         order = ordered_strides(each.shape, given) if keeps_order else None
         tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where, order)
+    updated = _laid_out(this, tensors)
+    # What it updates may have been brought to another type.
+    modified = [i for i, (_, place, *_) in enumerate(this.inputs) if place in this.modified]
+    updated += [(inputs[i], given[i]) for i in modified]
     _step(this, tensors, values)
-    for each, made in zip(asked, wanted, strict=True):
+    for each, made in (*updated, *zip(asked, wanted, strict=True)):
         if each is not made:
             copy(this.name, each, made)
     results = [
@@ -258,11 +262,7 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
         for (_, place, _), each in zip(this.outputs, asked, strict=True)
     ]
     if not results:
-        results = [
-            value
-            for (_, place, *_), value in zip(this.inputs, given, strict=True)
-            if place in this.modified
-        ]
+        results = [inputs[i] for i in modified]
     results = [result for result in results if result is not None]
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -285,6 +285,8 @@ def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
             continue
         tensor = this.tensors[place]
         groups.setdefault(_tie(tensor.name, allowed), []).append(i)
+    alone = {tensor.name for tensor in this.tensors if tensor.role == "in"}
+    alone -= {_tie(tensor.name, allowed) for tensor in this.tensors if tensor.role != "in"}
     for root, members in groups.items():
         operands = [given[i] for i in members]
         try:
@@ -299,7 +301,7 @@ def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
                 if not isinstance(operands[0], (int, float))
                 else f"{this.name}: expected a tensor, got a number"
             ) from None
-        kind = _fitting(this, kind, allowed[root].split())
+        kind = _fitting(this, kind, allowed[root].split(), root in alone)
         where = device_of(given)
         for i in members:
             given[i] = tensor_for(given[i], kind, where)
@@ -313,8 +315,9 @@ def _tie(name: str, kinds: dict[str, str]) -> str:
     return name
 
 
-def _fitting(this: Function, kind: dtype, allowed: list[str]) -> dtype:
-    """The type itself if the operator takes it, else the one that its values go to."""
+def _fitting(this: Function, kind: dtype, allowed: list[str], narrows: bool) -> dtype:
+    """The type itself if the operator takes it, else the one that its values go to. Types that no
+    result follows may be narrowed: int64 indices where int32 is taken."""
     if kind._code in allowed or not allowed or allowed[0][0] in "=+":
         return kind
     if category(kind) < 2 and get_default_dtype()._code in allowed:
@@ -326,8 +329,10 @@ def _fitting(this: Function, kind: dtype, allowed: list[str]) -> dtype:
     for wide in ("I16", "I32", "I64", "F32", "F64"):
         if wide in allowed and promote_types(kind, ALL[wide])._code == wide:
             return ALL[wide]
-    if "F32" in allowed and category(kind) < 2:
+    if "F32" in allowed and (category(kind) < 2 or (narrows and kind is float64)):
         return ALL["F32"]
+    if "I32" in allowed and narrows and kind is int64:
+        return ALL["I32"]
     names = ", ".join(repr(ALL[code]) for code in allowed if code in ALL)
     raise TypeError(f"{this.name}: no tensors of type {kind!r}: expected one of {names}")
 
@@ -364,9 +369,31 @@ def _target(
             kind = tensors[tied].dtype
         else:
             kind = ALL.get(this.tensors[place].kinds, kind)
-    if kind is out.dtype and not _is_covered(this, name, out, given):
+    is_laid_out = fits_layout(out, this.layouts.get(place, "."))
+    if is_laid_out and kind is out.dtype and not _is_covered(this, name, out, given):
         return out
     return _core.empty(out.shape, kind, out.device)
+
+
+def fits_layout(tensor: Tensor, letter: str) -> bool:
+    """Whether an operator takes the strides: "d" wants no gaps, "1" none between the elements of
+    the last dimension."""
+    if letter == "1":
+        return tensor.ndim == 0 or tensor.shape[-1] <= 1 or tensor.stride(-1) == 1
+    return letter == "." or bool(tensor.is_contiguous())
+
+
+def _laid_out(this: Function, tensors: list[Any]) -> list[tuple[Tensor, Tensor]]:
+    """Puts dense copies in the place of tensors whose strides the operator does not take. Gives
+    back those that it updates, with their copies."""
+    updated = []
+    for place, letter in this.layouts.items():
+        given = tensors[place]
+        if isinstance(given, Tensor) and not fits_layout(given, letter):
+            tensors[place] = given.contiguous()
+            if place in this.modified:
+                updated.append((given, tensors[place]))
+    return updated
 
 
 def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:

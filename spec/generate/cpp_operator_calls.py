@@ -11,7 +11,7 @@ from ..operators import OPERATORS as DECLARED
 from ..operators.language.model import Operator, Param
 from . import text
 from .operator_calls import scalar_letters
-from .operator_face import Face, letter
+from .operator_face import Face, layouts, letter
 
 PART = "c"
 PARTS = 4  # files, so that a change of one operator does not compile all
@@ -52,7 +52,6 @@ def _rule(operator: Operator) -> str:
     tensors = operator.tensors
     names = [tensor.name for tensor in tensors]
     roles = "".join({"in": "i", "out": "o", "inout": "b"}[tensor.role] for tensor in tensors)
-    layouts = "".join({"any": ".", "dense": "d", "inner1": "1"}[t.layout] for t in tensors)
     over = "".join(
         chr(ord("A") + names.index(operator.in_place[name])) if name in operator.in_place else "."
         for name in names
@@ -60,7 +59,7 @@ def _rule(operator: Operator) -> str:
     is_map = roles.count("o") == 1 and "b" not in roles
     is_map &= all(tensor.shapes == (("*S",),) and not tensor.array for tensor in tensors)
     flags = ", ".join(str(flag).lower() for flag in (is_map, operator.name in VARIED))
-    words = f'"{roles}", "{layouts}", "{over}", {len(tensors)}'
+    words = f'"{roles}", "{layouts(operator)}", "{over}", {len(tensors)}'
     return f"    {{{words}, {flags}}},  // {operator.name}\n"
 
 

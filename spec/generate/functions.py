@@ -107,6 +107,8 @@ class Declared:
             # Dimensions are checked with messages of their own.
             kind = self.values[parameter.name].annotation
             return "Any" if "Sequence" in kind else kind
+        if parameter.default == "None":
+            return "Tensor | None"
         return "Operand" if self.takes_numbers else "Tensor"
 
     @cached_property
@@ -145,7 +147,7 @@ class Declared:
         words += [f"{name}={self.value(name)}" for name in self.values]
         words.append(f"out={self.first} if inplace else out" if self.in_place else "out=out")
         call = f"emit({', '.join(words)})"
-        return f"{self.public.result}(*{call})" if self.public.result else call
+        return f"{self.public.result}(*{call})" if self.public.is_named else call
 
     @property
     def in_place(self) -> bool:
@@ -153,7 +155,8 @@ class Declared:
 
     @property
     def source(self) -> str:
-        kind = "Any" if self.public.result else "Tensor"
+        several = "Any" if self.public.is_named else "tuple[Tensor, ...]"
+        kind = several if self.public.result else "Tensor"
         head = _definition(self.public.name, self.words, kind)
         made = (
             f"@function\n{head}\n{_quoted(self.help(self.public.name))}\n    return {self.body}\n"
@@ -239,5 +242,5 @@ def _imports(body: str, functions: list[Declared]) -> Iterator[str]:
     yield "from infinicore._tensor import Tensor"
     if checks := [name for name in ("dim_of", "folded_dims") if f"{name}(" in body]:
         yield f"from {CHECKS} import {', '.join(checks)}"
-    if results := sorted({each.public.result for each in functions} - {""}):
+    if results := sorted({each.public.result for each in functions if each.public.is_named}):
         yield f"from {RESULTS} import {', '.join(results)}"

@@ -134,6 +134,12 @@ def letter(param: Param) -> str:
     return INTEGERS.get(base, "j" if base in WORDS else "u")
 
 
+def layouts(operator: Operator) -> str:
+    """A letter for each tensor: d dense, 1 the last stride is 1, . any strides."""
+    letters = {"any": ".", "dense": "d", "inner1": "1"}
+    return "".join(letters[tensor.layout] for tensor in operator.tensors)
+
+
 def is_result(pointer: Pointer) -> bool:
     """A place in the host's memory that the run function fills."""
     return not pointer.tensor and pointer.type in ("void **", "size_t *")

@@ -16,7 +16,7 @@ from ..operators import OPERATORS
 from ..operators.language.model import CLASSES, Operator, Pointer, Tensor
 from . import text
 from .operator_calls import pointer_letter
-from .operator_face import ADDED_TO, FOUND, Face, all_faces, is_result, letter
+from .operator_face import ADDED_TO, FOUND, Face, all_faces, is_result, layouts, letter
 from .operator_headers import signatures
 
 PART = "python"
@@ -94,6 +94,8 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
         ),
         "runs": tuple(_run(Face(operator, number)) for number in range(len(operator.runs))),
     }
+    if set(strides := layouts(operator)) != {"."}:
+        row["layouts"] = strides
     if operator.where:
         row["where"] = operator.where
     if operator.in_place:

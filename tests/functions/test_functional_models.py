@@ -425,3 +425,20 @@ def test_random_sample() -> None:
     out = infinicore.zeros((), dtype=infinicore.int64)
     assert F.random_sample(given, 0.0, 1.0, 1, 1.0, out=out) is out
     assert out.item() == 1
+
+
+def test_operands_and_states_of_any_strides() -> None:
+    """The operators want dense ones: copies stand in, and what is updated is copied back."""
+    inputs = [infinicore.randn(2, 3, 4) for _ in range(3)]
+    weights = [infinicore.randn(2, 2) for _ in range(2)]
+    state = infinicore.randn(2, 2, 2, 2)
+    wanted = state.clone()
+    expected = F.rwkv5_wkv(*inputs, *weights, wanted)
+    for kind, apart in ((infinicore.float32, 1e-6), (infinicore.float16, 0.1)):
+        strided = infinicore.zeros(2, 2, 2, 4, dtype=kind)[..., ::2]
+        strided.copy_(state)
+        spread = [infinicore.stack([x, x], -1)[..., 0] for x in (*inputs, *weights)]
+        room = infinicore.zeros(2, 3, 8)[..., ::2]
+        assert F.rwkv5_wkv(*spread, strided, out=room) is room
+        assert infinicore.allclose(room, expected, atol=apart)
+        assert infinicore.allclose(strided.to(infinicore.float32), wanted, atol=apart)

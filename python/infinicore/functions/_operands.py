@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
@@ -16,8 +16,7 @@ from infinicore._dtype import (
     get_default_dtype,
     int64,
 )
-from infinicore._emit import cast_to, emit
-from infinicore._function import write
+from infinicore._emit import cast_to, emit, fits_layout
 from infinicore._tensor import Tensor
 
 # ---- Types --------------------------------------------------------------------------------------
@@ -53,18 +52,12 @@ def float32_at_least(tensor: Tensor) -> Tensor:
 
 def has_rows(tensor: Any) -> bool:
     """Whether the elements of the last dimension are side by side."""
-    return isinstance(tensor, Tensor) and (
-        tensor.ndim == 0 or tensor.shape[-1] <= 1 or tensor.stride(-1) == 1
-    )
+    return isinstance(tensor, Tensor) and fits_layout(tensor, "1")
 
 
 def with_rows(tensor: Tensor) -> Tensor:
     """The tensor itself if the elements of its last dimension are side by side, else a copy."""
     return tensor if has_rows(tensor) else tensor.contiguous()
-
-
-def is_dense(tensor: Any) -> bool:
-    return isinstance(tensor, Tensor) and tensor.is_contiguous()
 
 
 # ---- New tensors --------------------------------------------------------------------------------
@@ -82,13 +75,6 @@ def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Ten
 
 
 # ---- Results ------------------------------------------------------------------------------------
-
-
-def run_into(name: str, out: Any, fits: bool, work: Callable[[Any], Tensor]) -> Tensor:
-    """Results written into `out` where it fits the operator, else made and copied."""
-    if out is None or (isinstance(out, Tensor) and fits):
-        return work(out)
-    return write(name, out, work(None))
 
 
 def reduced(name: str, loss: Tensor, reduction: str, kind: dtype) -> Tensor:
@@ -124,7 +110,7 @@ def store_rows(name: str, cache: Tensor, slots: Tensor, values: Tensor) -> None:
     negative ones among them, are skipped."""
     values = cast_to(values, cache.dtype)
     if cache.dtype._code in ("F16", "BF16", "F32") and has_rows(cache):
-        pages, rows = cache.unsqueeze(1), with_rows(values).unsqueeze(1)
+        pages, rows = cache.unsqueeze(1), values.unsqueeze(1)
         emit("paged_caching", pages, pages[..., :0], rows, rows[..., :0], slots)
         return
     rows = rows_of(name, "the cache", cache)

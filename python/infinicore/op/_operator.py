@@ -67,6 +67,11 @@ class Function:
             tensor if tensor >= 0 else count + i for i, (_, tensor, _) in enumerate(self.pointers)
         ]
         self.place_count = count + len(self.pointers)
+        # Places whose strides matter -> "1", the last is 1, or "d", dense.
+        self.layouts = {
+            i: letter for i, letter in enumerate(row.get("layouts", "")) if letter != "."
+        }
+        self.layouts |= dict.fromkeys((i for i in self.data_places if i >= count), "d")
         # Results -> an input that has their element type.
         self.tied: dict[str, int] = {}
         for i, tensor in enumerate(self.tensors):

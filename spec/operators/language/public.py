@@ -10,15 +10,16 @@
             No element below a bound.
     '''
 
-One line for each function: its names, of which the first is that of the function and the others are
-further names of it, then its parameters. Names stand in `infinicore` unless `nn.functional.` comes
-before them. A name that ends with `_` is the form that writes into its first argument.
+One line for each function, or more up to the closing bracket: its names, of which the first is that
+of the function and the others are further names of it, then its parameters. Names stand in
+`infinicore` unless `nn.functional.` comes before them. A name that ends with `_` is the form that
+writes into its first argument.
 
 A parameter that is called like an attribute of the operator sets that attribute. The other ones are
 the operator's inputs, in order; each takes a tensor, or a number too if the operator is elementwise
 and has several inputs of one type. `inplace` stands for `out=input`. A result is written to `out`,
 which is a keyword unless the parameters say otherwise. Behind `->` stands the named tuple that
-holds several results.
+holds several results, or `tuple`.
 
 Help comes from the operator's text, with the names of the inputs replaced by those of the
 parameters, and an example from its definition. Indented lines below a function replace both.
@@ -50,7 +51,7 @@ class Public:
     functional: bool  # of infinicore.nn.functional, else of infinicore
     names: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    result: str  # the named tuple of several results, or ""
+    result: str  # what holds several results: a named tuple, "tuple", or ""
     text: str  # help; "" where the operator tells
 
     @property
@@ -66,6 +67,10 @@ class Public:
         """The name of the form that writes into its first argument, or ""."""
         return next((name for name in self.names[1:] if name.endswith("_")), "")
 
+    @property
+    def is_named(self) -> bool:
+        return self.result not in ("", "tuple")
+
     def has(self, name: str) -> bool:
         return any(parameter.name == name for parameter in self.parameters)
 
@@ -73,7 +78,9 @@ class Public:
 def parse_public(text: str) -> tuple[Public, ...]:
     found: list[tuple[str, list[str]]] = []
     for line in textwrap.dedent(text).strip().splitlines():
-        if line[:1].isspace() or not line:
+        if found and found[-1][0].count("(") > found[-1][0].count(")"):  # goes on in this line
+            found[-1] = (f"{found[-1][0]} {line.strip()}", [])
+        elif line[:1].isspace() or not line:
             found[-1][1].append(line)
         else:
             found.append((line, []))

@@ -10,32 +10,8 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
-from infinicore.functions._operands import counting, float32_at_least, with_rows
+from infinicore.functions._operands import counting, float32_at_least
 from infinicore.functions.attention.paged import _mha_varlen as mha_varlen_of_pages
-
-
-@function
-def attention(
-    q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, pos: int
-) -> Tensor:
-    """Stores keys and values [Hkv, S, D] into rows pos .. pos + S - 1 of the caches [Hkv, rows, D],
-    then attends from queries [Hq, S, D] to all rows up to their own, with scale 1 / sqrt(D). The
-    result is [S, Hq, D].
-
-    >>> q = k = v = infinicore.ones(1, 1, 2)
-    >>> infinicore.attention(q, k, v, infinicore.zeros(1, 4, 2), infinicore.zeros(1, 4, 2), 0)
-    tensor([[[1., 1.]]])
-    """
-    name = "attention"
-    for argument, value in (("q", q), ("k", k), ("v", v), ("k_cache", k_cache)):
-        need_tensor(name, argument, value, 3)
-    expect(pos >= 0, name, "pos", pos, "0 or more")
-    rows = min(k_cache.shape[1], v_cache.shape[1])
-    expect(pos + q.shape[1] <= rows, name, "pos", pos, f"room for {q.shape[1]} of {rows} rows")
-    made: Tensor = emit(
-        "attention", with_rows(q), with_rows(k), with_rows(v), k_cache, v_cache, pos=pos
-    )
-    return made
 
 
 def _composed(
@@ -125,9 +101,9 @@ def _mha_varlen(
     tables = begins.unsqueeze(1) + counting(longest, q, kind=int32)
     return emit(  # type: ignore[no-any-return]
         "paged_attention_prefill",
-        with_rows(q),
-        with_rows(k).unsqueeze(2),
-        with_rows(v).unsqueeze(2),
+        q,
+        k.unsqueeze(2),
+        v.unsqueeze(2),
         tables,
         ends - begins,
         bounds_q,

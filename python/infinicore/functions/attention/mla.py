@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from infinicore._dtype import int32
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor
-from infinicore.functions._operands import store, with_rows
+from infinicore.functions._checks import expect, need_shape, need_tensor
+from infinicore.functions._operands import store
 from infinicore.functions.cache.mla import _joined
 
 
@@ -40,18 +39,9 @@ def _paged_attention_mla(
     size = output.shape[2]
     need_shape(name, "output", output, query.shape[0], query.shape[1], size)
     expect(size <= query.shape[2], name, "output.shape", tuple(output.shape), "a part of a row")
-    keys = with_rows(kv_cache).unsqueeze(1)
-    made = emit(
-        "paged_attention",
-        with_rows(query),
-        keys,
-        keys[..., :size],
-        integers(name, "block_tables", block_tables, int32),
-        integers(name, "context_lens", context_lens, int32),
-        None,
-        scale=scale,
-    )
-    store(output, made)
+    keys = kv_cache.unsqueeze(1)
+    places = (block_tables, context_lens)
+    store(output, emit("paged_attention", query, keys, keys[..., :size], *places, scale=scale))
     return output
 
 

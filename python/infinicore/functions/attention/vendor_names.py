@@ -7,7 +7,7 @@ from typing import Any
 from infinicore import _core
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
-from infinicore.functions.attention.paged import paged_attention, paged_attention_prefill
+from infinicore.functions.declared.attention import paged_attention, paged_attention_prefill
 
 
 def _borrowed(value: Any) -> Tensor:

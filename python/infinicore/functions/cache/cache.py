@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import integers, need_tensor
-from infinicore.functions._operands import with_rows
-
-
-@function
-def kv_caching(
-    k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, past_kv_lengths: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Appends keys and values [B, H, S, D] to caches [B, H, rows, D], in place: row s of sequence b
-    goes to row past_kv_lengths[b] + s, or nowhere if there is no such row. Returns the caches.
-
-    >>> cache = infinicore.zeros(1, 1, 2, 1)
-    >>> row = infinicore.ones(1, 1, 1, 1)
-    >>> infinicore.kv_caching(cache, cache.clone(), row, row, infinicore.tensor([1]))[0].flatten()
-    tensor([0., 1.])
-    """
-    name = "kv_caching"
-    for argument, value in (("k_cache", k_cache), ("v_cache", v_cache), ("k", k), ("v", v)):
-        need_tensor(name, argument, value, 4)
-    past = integers(name, "past_kv_lengths", past_kv_lengths)
-    emit("kv_caching", k_cache, v_cache, k, v, past)
-    return k_cache, v_cache
+from infinicore.functions._checks import need_tensor
 
 
 @function
@@ -57,7 +35,6 @@ def paged_caching(
     keys, values = k_cache, v_cache
     if permute_dim_1_2:
         keys, values = k_cache.permute(0, 2, 1, 3), v_cache.permute(0, 2, 1, 3)
-    slots = integers(name, "slot_mapping", slot_mapping, int64)
-    k, v = (with_rows(cast_to(t, k_cache.dtype)) for t in (k, v))
-    emit("paged_caching", keys, values, k, v, slots)
+    k, v = (cast_to(t, k_cache.dtype) for t in (k, v))
+    emit("paged_caching", keys, values, k, v, slot_mapping)
     return k_cache, v_cache

@@ -58,7 +58,7 @@ def concat_and_cache_mla(
         if kv_cache.dtype._code in ("F16", "BF16", "F32") and with_rows(kv_cache) is kv_cache:
             parts = (slice(0, latent.shape[1]), slice(latent.shape[1], size))
             caches = (kv_cache[..., part].unsqueeze(1) for part in parts)
-            rows = (with_rows(cast_to(t, kv_cache.dtype)).unsqueeze(1) for t in (latent, rotary))
+            rows = (cast_to(t, kv_cache.dtype).unsqueeze(1) for t in (latent, rotary))
             emit("paged_caching", *caches, *rows, slots)
             return kv_cache
     elif kv_cache_dtype in ("fp8", "fp8_e4m3"):

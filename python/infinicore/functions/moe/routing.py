@@ -10,7 +10,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, integers, need_shape, need_tensor
-from infinicore.functions._operands import counting, float32_at_least, store, with_rows
+from infinicore.functions._operands import counting, float32_at_least, store
 
 
 class Chosen(NamedTuple):
@@ -50,10 +50,9 @@ def _moe_topk(
     bias = correction_bias
     if bias is not None:
         need_shape(name, "correction_bias", bias, experts)
-        bias = cast_to(bias, float32).contiguous()
     shape, where = (tokens, topk), gating_output.device
     results = (_core.empty(shape, float32, where), _core.empty(shape, int32, where))
-    scores = with_rows(gating_output)
+    scores = gating_output
     more: dict[str, Any] = {"moe_softcapping": softcap} if softmax else {}
     operator = "moe_topk_softmax" if softmax else "moe_topk_sigmoid"
     emit(operator, scores, bias, renormalize=renormalize, out=results, **more)
@@ -221,7 +220,7 @@ def topksoftmax(x: Tensor, topk: int, norm: bool = False) -> Chosen:
     tokens, _ = _check_gate("topksoftmax", x, topk)
     results = _float_and_index((tokens, topk), x)
     if tokens:
-        emit("topksoftmax", with_rows(x), topk=topk, norm=int(norm), out=results)
+        emit("topksoftmax", x, topk=topk, norm=int(norm), out=results)
     return Chosen(*results)
 
 
@@ -241,10 +240,9 @@ def topkrouter(
     need_shape(name, "correction_bias", correction_bias, 256)
     expect(0 < topk <= 256, name, "topk", topk, "1 to 256")
     results = _float_and_index((x.shape[0], topk), x)
-    bias = cast_to(correction_bias, float32)
     factor = routed_scaling_factor
     if x.shape[0]:
-        emit("topkrouter", with_rows(x), bias, routed_scaling_factor=factor, topk=topk, out=results)
+        emit("topkrouter", x, correction_bias, routed_scaling_factor=factor, topk=topk, out=results)
     return Chosen(*results)
 
 

@@ -8,7 +8,6 @@ from infinicore._emit import emit, placed
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, need_tensor
-from infinicore.functions._operands import with_rows
 
 
 class Normalised(NamedTuple):
@@ -30,9 +29,9 @@ def _add_rms_norm(
     expect_shape(
         fits, name, "weight", weight, f"the size of a's last dimension, {tuple(a.shape[-1:])}"
     )
-    direct = all(t is None or (with_rows(t) is t and t.dtype is a.dtype) for t in (out, residual))
+    direct = all(t is None or t.dtype is a.dtype for t in (out, residual))
     targets = (out, residual) if direct else (None, None)
-    made = emit("add_rms_norm", with_rows(a), with_rows(b), weight, epsilon=epsilon, out=targets)
+    made = emit("add_rms_norm", a, b, weight, epsilon=epsilon, out=targets)
     if not direct:
         for target, result in zip((out, residual), made, strict=True):
             if target is not None:

@@ -19,7 +19,7 @@ from infinicore.functions._operands import float32_at_least, store, with_rows
 def _quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Rows [M, K] as int8 with `count` scales each: max |x| / 127 of each part of a row."""
     rows = float32_at_least(x).reshape(x.shape[0] * count, x.shape[1] // count)
-    codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32).contiguous())[:2]
+    codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32))[:2]
     return codes.view(*x.shape), scales.view(x.shape[0], count)
 
 
@@ -76,11 +76,11 @@ def _product(
         fits = value.numel() in (1, count)
         expect(fits, name, f"the scales of {argument}", tuple(value.shape), f"{count} of them")
     rows, columns = (
-        cast_to(scales.reshape(-1).expand(count), float32).contiguous()
+        cast_to(scales.reshape(-1).expand(count), float32)
         for scales, count in ((a_scales, a.shape[0]), (b_scales, b.shape[1]))
     )
     if bias is not None:
-        bias = cast_to(bias.reshape(-1), kind).contiguous()
+        bias = cast_to(bias.reshape(-1), kind)
     weights = b if b.stride(0) == 1 else b.transpose(0, 1).contiguous().transpose(0, 1)
     # Sums are exact; only the result is rounded.
     half = kind if kind._code in ("F16", "BF16") else None

@@ -8,7 +8,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, integers, need_tensor
-from infinicore.functions._operands import counting, with_rows
+from infinicore.functions._operands import counting
 
 
 class Rotated(NamedTuple):
@@ -47,13 +47,13 @@ def mrope(
         need_tensor(name, argument, value)
     expect(q.ndim in (2, 3), name, "q.ndim", q.ndim, "2 or 3")
     expect(k.ndim in (2, 3), name, "k.ndim", k.ndim, "2 or 3")
-    flat = [with_rows(t.reshape(t.shape[0], -1)) for t in (q, k)]
+    flat = [t.reshape(t.shape[0], -1) for t in (q, k)]
     made = emit(
         "mrope",
         *flat,
-        cast_to(cos, q.dtype).contiguous(),
-        cast_to(sin, q.dtype).contiguous(),
-        integers(name, "positions", positions).contiguous(),
+        cast_to(cos, q.dtype),
+        cast_to(sin, q.dtype),
+        integers(name, "positions", positions),
         head_size=head_size,
         rotary_dim=rotary_dim,
         section_t=section_t,
@@ -68,14 +68,9 @@ def _rotate_first(x: Tensor, angles: Tensor, is_neox: bool) -> None:
     """Rotates the first dimensions of x [tokens, heads, D] in place; `angles` [tokens, R] has the
     cosines of a token, then its sines."""
     half = angles.shape[1] // 2
-    cos, sin = (angles[:, part].contiguous() for part in (slice(0, half), slice(half, None)))
+    cos, sin = angles[:, :half], angles[:, half:]
     part = x[..., : 2 * half]
-    rows = counting(x.shape[0], x)
-    if with_rows(part) is not part:
-        whole = part.contiguous()
-        part.copy_(emit("rope", whole, rows, sin, cos, algo=int(is_neox)))
-        return
-    emit("rope", part, rows, sin, cos, algo=int(is_neox), out=part)
+    emit("rope", part, counting(x.shape[0], x), sin, cos, algo=int(is_neox), out=part)
 
 
 def _angles_of(name: str, cos_sin_cache: Tensor, positions: Tensor, like: Tensor) -> Tensor:

@@ -65,6 +65,17 @@ def pages(cache: Array, table: Array, length: int) -> tuple[Array, Array]:
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; pos >= 0; M >= pos + S; N >= pos + S",
     kernel="dense_attention",
+    public="""
+        attention(q, k, v, k_cache, v_cache, pos)
+            Stores keys and values [Hkv, S, D] into rows pos .. pos + S - 1 of the caches [Hkv,
+            rows, D], then attends from queries [Hq, S, D] to all rows up to their own, with scale 1
+            / sqrt(D). The result is [S, Hq, D].
+
+            >>> q = k = v = infinicore.ones(1, 1, 2)
+            >>> caches = infinicore.zeros(1, 4, 2), infinicore.zeros(1, 4, 2)
+            >>> infinicore.attention(q, k, v, *caches, 0)
+            tensor([[[1., 1.]]])
+    """,
 )
 def attention(
     q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array, *, pos: int
@@ -127,6 +138,17 @@ def flash_attention(
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0",
     kernel=True,
+    public="""
+        paged_attention(q, k_cache, v_cache, block_tables, cache_lens, alibi_slopes=None, scale=1.0)
+            Attention of one query for each sequence, q [S, Hq, D], to the first cache_lens[s] keys
+            of its pages: caches [pages, Hkv, block_size, D], block_tables [S, blocks]. The lengths
+            count the new token. The result is [S, Hq, size of a value].
+
+            >>> cache, q = infinicore.ones(1, 1, 4, 2), infinicore.ones(1, 1, 2)
+            >>> table, length = infinicore.tensor([[0]]), infinicore.tensor([3])
+            >>> infinicore.paged_attention(q, cache, cache, table, length)
+            tensor([[[1., 1.]]])
+    """,
 )
 def paged_attention(
     q: Array,
@@ -171,6 +193,21 @@ def paged_attention(
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0",
     kernel="paged_attention",
+    public="""
+        paged_attention_prefill(q, k_cache, v_cache, block_tables, history_lens, cu_seqlens_q,
+            alibi_slopes=None, scale=1.0)
+            Causal attention of the new tokens of sequences to pages that hold their keys already.
+            The rows of sequence s in q [tokens, Hq, D] are cu_seqlens_q[s] up to cu_seqlens_q[s +
+            1]; `history_lens` [S] count all its keys, the new ones among them. Caches are [pages,
+            Hkv, block_size, D], block_tables [S, blocks]; the result is [tokens, Hq, size of a
+            value].
+
+            >>> cache, q = infinicore.ones(1, 1, 4, 2), infinicore.ones(1, 1, 2)
+            >>> table, length = infinicore.tensor([[0]]), infinicore.tensor([3])
+            >>> bounds = infinicore.tensor([0, 1])
+            >>> infinicore.paged_attention_prefill(q, cache, cache, table, length, bounds)
+            tensor([[[1., 1.]]])
+    """,
 )
 def paged_attention_prefill(
     q: Array,
@@ -212,6 +249,26 @@ def paged_attention_prefill(
     where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0; present(cum_seq_lens_q) or T == S; "
     "window >= 0; softcap >= 0",
     kernel="paged_attention",
+    public="""
+        paged_attention_varlen(q, k_cache, v_cache, block_tables, cache_lens, cu_seqlens_q=None,
+            alibi_slopes=None, scale=1.0, window=0, softcap=0.0)
+            Causal attention of the new tokens of sequences, some of which prefill a chunk while
+            others decode one token, to pages that hold their keys already.
+
+            The rows of sequence s in q [tokens, Hq, D] are cu_seqlens_q[s] up to cu_seqlens_q[s +
+            1]; without `cu_seqlens_q` each sequence has one. `cache_lens` [S] count all its keys,
+            the new ones among them. Caches are [pages, Hkv, block_size, D], block_tables [S,
+            blocks]; the result is [tokens, Hq, size of a value].
+
+            With a `window` a token sees itself and the window - 1 tokens before it (0: all of
+            them). With a `softcap` scores s become softcap * tanh(s / softcap).
+
+            >>> cache, q = infinicore.ones(1, 1, 4, 2), infinicore.ones(1, 1, 2)
+            >>> table, length = infinicore.tensor([[0]]), infinicore.tensor([3])
+            >>> given = (q, cache, cache, table, length)
+            >>> infinicore.paged_attention_varlen(*given, window=2, softcap=30.0)
+            tensor([[[1., 1.]]])
+    """,
 )
 def paged_attention_varlen(
     q: Array,

@@ -16,6 +16,18 @@ from ...language.model import operator
     past_kv_lengths  IDX       [B]
     """,
     kernel=True,
+    public="""
+        kv_caching(k_cache, v_cache, k, v, past_kv_lengths) -> tuple
+            Appends keys and values [B, H, S, D] to caches [B, H, rows, D], in place: row s of
+            sequence b goes to row past_kv_lengths[b] + s, or nowhere if there is no such row.
+            Returns the caches.
+
+            >>> cache = infinicore.zeros(1, 1, 2, 1)
+            >>> row = infinicore.ones(1, 1, 1, 1)
+            >>> past = infinicore.tensor([1])
+            >>> infinicore.kv_caching(cache, cache.clone(), row, row, past)[0].flatten()
+            tensor([0., 1.])
+    """,
 )
 def kv_caching(
     k_cache: Array, v_cache: Array, k: Array, v: Array, past_kv_lengths: Array

@@ -96,6 +96,18 @@ def _experts(
     """,
     where="activation >= 0; activation <= 2",
     kernel=True,
+    public="""
+        nn.functional.fused_moe(input, token_selected_experts, token_final_scales, w1, w2, *,
+            b1=None, b2=None, activation=1, out=None)
+            The sum over the experts of each token of scale * (w2 @ act(w1 @ input + b1) + b2):
+            input [N, D], experts and scales [N, K], w1 [E, C, D], w2 [E, D, I], b1 [E, C], b2 [E,
+            D]. C is I for ACT_SILU, else 2 I with the gate first.
+
+            >>> x, w1, w2 = (infinicore.ones(*[1] * rank) for rank in (2, 3, 3))
+            >>> expert = infinicore.zeros(1, 1, dtype=infinicore.int32)
+            >>> F.fused_moe(x, expert, infinicore.ones(1, 1), w1, w2, activation=F.ACT_SILU)
+            tensor([[0.7311]])
+    """,
 )
 def fused_moe(
     input: Array,
@@ -156,6 +168,18 @@ class _Mxfp4:
     """,
     where="activation >= 1; activation <= 2; D % 32 == 0; C == 4 * J; J == 16 * S",
     kernel=True,
+    public="""
+        nn.functional.fused_moe_mxfp4(input, selected_experts, routing_weights, w13_packed,
+            w13_scale, w2_packed, w2_scale, activation=1, out=None)
+            `fused_moe` with weights in MXFP4: w13_packed [E, 2 I, D / 2] and w13_scale [E, 2 I, D /
+            32], w2_packed [E, D, I / 2] and w2_scale [E, D, I / 32], all of bytes.
+
+            >>> x, expert = infinicore.ones(1, 32), infinicore.zeros(1, 1, dtype=infinicore.int32)
+            >>> w13 = [infinicore.zeros(1, 64, n, dtype=infinicore.uint8) for n in (16, 1)]
+            >>> w2 = [infinicore.zeros(1, 32, n, dtype=infinicore.uint8) for n in (16, 1)]
+            >>> F.fused_moe_mxfp4(x, expert, infinicore.ones(1, 1), *w13, *w2).sum()
+            tensor(0.)
+    """,
 )
 def fused_moe_mxfp4(
     input: Array,
@@ -197,6 +221,20 @@ def fused_moe_mxfp4(
     """,
     where="C == 2 * I",
     kernel="fused_moe",
+    public="""
+        nn.functional.moe_fused_dense(hidden_states, w13, w2, topk_weights, topk_ids,
+            sorted_token_ids, expert_ids, num_tokens_post_padded)
+            The sum over the experts of each token of weight * w2 @ (silu(gate) * up), over what
+            `moe_align` gives: hidden_states [T, D], w13 [E, 2 I, D] (gate first), w2 [E, D, I];
+            float16 or bfloat16.
+
+            >>> ones = lambda *sizes: infinicore.ones(*sizes, dtype=infinicore.float16)
+            >>> ints = lambda *values: infinicore.tensor(values, dtype=infinicore.int32)
+            >>> share, expert = infinicore.ones(1, 1), ints(0).view(1, 1)
+            >>> w13, w2 = ones(1, 2, 1), ones(1, 1, 1)
+            >>> F.moe_fused_dense(ones(1, 1), w13, w2, share, expert, ints(0), ints(0), ints(1))
+            tensor([[0.7310]], dtype=infinicore.float16)
+    """,
 )
 def moe_fused_dense(
     hidden_states: Array,

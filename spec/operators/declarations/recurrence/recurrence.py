@@ -288,6 +288,15 @@ def causal_conv1d(
     """,
     where="P >= B",
     kernel=True,
+    public="""
+        nn.functional.mamba_selective_scan(x, dt, b, c, a_log, d, gate, dt_bias, state)
+            The scan of a state space layer: x, dt, gate [B, T, I]; b, c [B, T, N]; a_log [I, N]; d,
+            dt_bias [I]; state float32 [B, I, N], which is updated.
+
+            >>> x, one, two = infinicore.zeros(1, 1, 1), infinicore.ones(1), infinicore.ones(1, 1)
+            >>> F.mamba_selective_scan(x, x, x, x, two, one, x, one, infinicore.zeros(1, 1, 1))
+            tensor([[[0.]]])
+    """,
 )
 def mamba_selective_scan(
     x: Array,
@@ -333,6 +342,15 @@ def mamba_selective_scan(
     """,
     where="P >= B",
     kernel=True,
+    public="""
+        nn.functional.rwkv5_wkv(receptance, key, value, time_decay, time_faaaa, state)
+            The time mixing of RWKV-5: receptance, key, value [B, T, H * S]; time_decay, time_faaaa
+            [H, S]; state float32 [B or more, H, S, S], which is updated.
+
+            >>> x, w = infinicore.ones(1, 1, 2), infinicore.ones(1, 2)
+            >>> F.rwkv5_wkv(x, x, x, w, w, infinicore.zeros(1, 1, 2, 2))
+            tensor([[[2., 2.]]])
+    """,
 )
 def rwkv5_wkv(
     receptance: Array,

@@ -11,7 +11,7 @@ from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices, is_known, with_check
-from infinicore.functions._operands import counting, filled, is_dense, run_into, wide_floats
+from infinicore.functions._operands import counting, filled, wide_floats
 
 
 def embedding(
@@ -43,10 +43,7 @@ def embedding(
 @function
 def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
-    indices, table = input.contiguous(), weight.contiguous()
-    return run_into(
-        "embedding", out, is_dense(out), lambda to: emit("embedding", indices, table, out=to)
-    )
+    return emit("embedding", input, weight, out=out)  # type: ignore[no-any-return]
 
 
 @function
@@ -131,7 +128,7 @@ def embedding_bag(
             f"that of input, {tuple(input.shape)}",
         )
     expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
-    rows = wide_floats(emit("embedding", input.contiguous(), weight.contiguous()))
+    rows = wide_floats(emit("embedding", input, weight))
     if per_sample_weights is not None:
         rows = emit("mul", rows, wide_floats(per_sample_weights).unsqueeze(-1))
     if input.ndim == 2 and offsets is not None:

@@ -11,7 +11,7 @@ from infinicore._emit import emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
-from infinicore.functions._operands import filled, has_rows, run_into, with_rows
+from infinicore.functions._operands import filled, has_rows, with_rows
 
 # What the types can add to 1.
 _EPSILONS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
@@ -40,11 +40,12 @@ def _over_last(
     """Run something that works on the last dimension over several, seen as one."""
     if len(shape) == 1:
         x = with_rows(input)
-        fits = has_rows(out) and tuple(out.shape) == tuple(input.shape) and out.dtype is input.dtype
-        return run_into(name, out, fits, lambda to: work(x, to))
-    rows = input.shape[: -len(shape)]
-    folded = with_rows(input.reshape(*rows, _product(shape)))
-    return run_into(name, out, False, lambda _: work(folded, None).view(*input.shape))
+        fits = has_rows(out) and out.shape == input.shape and out.dtype is input.dtype
+        made = work(x, out if fits else None)
+    else:
+        folded = with_rows(input.reshape(*input.shape[: -len(shape)], _product(shape)))
+        made = work(folded, None).view(*input.shape)
+    return made if out is None or made is out else write(name, out, made)  # type: ignore[no-any-return]
 
 
 def _product(shape: Sequence[int]) -> int:
@@ -56,7 +57,7 @@ def _product(shape: Sequence[int]) -> int:
 
 def _rms(x: Tensor, weight: Tensor, eps: float, out: Any) -> Tensor:
     if x.dtype is not float64:
-        return emit("rms_norm", x, weight.contiguous(), epsilon=float(eps), out=out)
+        return emit("rms_norm", x, weight, epsilon=float(eps), out=out)
     # The operator's epsilon is a float32.
     mean = emit("mean", emit("mul", x, x), dim=[x.ndim - 1], keepdim=True)
     return emit(

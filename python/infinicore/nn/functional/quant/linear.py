@@ -11,8 +11,6 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
-from infinicore.functions._operands import is_dense, run_into
-from infinicore.nn.functional.moe.fused_moe import _dense
 
 # GGUF: elements and bytes of a block, by GGML's number of the type.
 GGUF_BLOCKS = {
@@ -46,14 +44,9 @@ def dequantize_gguf(
     whole = f"[..., multiple of {size}]"
     expect(width % size == 0, name, "packed.shape", tuple(packed.shape), whole)
     shape = (*packed.shape[:-1], width // size * elements)
-    (given,) = _dense(packed)
-
-    def work(to: Any) -> Tensor:
-        room = _core.empty(shape, dtype, packed.device) if to is None else to
-        made: Tensor = emit(name, given, format=format, out=room)
-        return made
-
-    return run_into(name, out, is_dense(out), work)
+    room = _core.empty(shape, dtype, packed.device) if out is None else out
+    made: Tensor = emit(name, packed, format=format, out=room)
+    return made
 
 
 @function
@@ -121,15 +114,16 @@ def linear_gguf(
     expect(fits, name, "weight.shape", tuple(weight.shape), f"[N, {wanted}]")
     groups = not interleaved or weight.shape[0] % 8 == 0
     expect(groups, name, "weight.shape", tuple(weight.shape), "[multiple of 8, ...]")
-    alone = input.ndim == 1
-    given = _dense(input.unsqueeze(0) if alone else input, weight, bias)
     flags = {"quantize_input": bool(quantize_input), "interleaved": bool(interleaved)}
+    return _of_rows(name, input, weight, bias, out=out, format=format, **flags)
 
-    def work(to: Any) -> Tensor:
-        made = emit(name, *given, format=format, **flags, out=to)
-        return made.squeeze(0) if alone else made
 
-    return run_into(name, out, is_dense(out) and not alone, work)
+def _of_rows(name: str, input: Tensor, *weights: Tensor | None, out: Any, **values: Any) -> Tensor:
+    """An operator on rows; a single one may come without the dimension of rows."""
+    if input.ndim != 1:
+        return emit(name, input, *weights, out=out, **values)  # type: ignore[no-any-return]
+    made: Tensor = emit(name, input.unsqueeze(0), *weights, **values).squeeze(0)
+    return made if out is None else write(name, out, made)  # type: ignore[no-any-return]
 
 
 @function
@@ -149,15 +143,8 @@ def linear_mxfp4(
     >>> F.linear_mxfp4(infinicore.ones(1, 32), packed, scale)
     tensor([[32.]])
     """
-    name = "linear_mxfp4"
-    alone = input.ndim == 1
-    given = _dense(input.unsqueeze(0) if alone else input, packed_weight, weight_scale, bias)
-
-    def work(to: Any) -> Tensor:
-        made = emit(name, *given, alpha=float(alpha), out=to)
-        return made.squeeze(0) if alone else made
-
-    return run_into(name, out, is_dense(out) and not alone, work)
+    weights = (packed_weight, weight_scale, bias)
+    return _of_rows("linear_mxfp4", input, *weights, alpha=float(alpha), out=out)
 
 
 @function
@@ -198,8 +185,8 @@ def linear_w8a8i8(
     else:
         room = _core.empty((rows, count), kind, input.device)
         columns = weight_packed.contiguous().transpose(0, 1)
-        shift = None if bias is None else cast_to(bias, kind).contiguous()
-        scale = weight_scale.contiguous().view(count)
+        shift = None if bias is None else cast_to(bias, kind)
+        scale = weight_scale.reshape(count)
         result = emit("int8_gemm", packed, scales, columns, scale, shift, out=room)
     result = result.view(*input.shape[:-1], count)
     if out is None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import float32
-from infinicore._emit import cast_to, copy, emit
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
-from infinicore.functions._operands import with_rows
 
 
 def _is_pool(name: str, first: Tensor | None, last: Tensor | None) -> bool:
@@ -27,21 +24,13 @@ def _run(
     name: str,
     state: Tensor,
     pool: bool,
-    rows: Sequence[Tensor],
-    rest: Sequence[Tensor | None],
+    *inputs: Tensor | None,
     **values: Any,
 ) -> Tensor:
-    """The operator, over a state that a pool has updated afterwards, and `rows`, whose last
-    dimension must have no gaps. A new state that nobody asked for is dropped."""
-    held = with_rows(state)
+    """The operator, over a state that a pool has updated afterwards. A new state that nobody asked
+    for is dropped."""
     spare = None if pool else _core.empty(state.shape, state.dtype, state.device)
-    inputs = [
-        *map(with_rows, rows),
-        *(None if each is None else each.contiguous() for each in rest),
-    ]
-    result = emit(name, held, *inputs, out=[None, spare], **values)
-    if pool and held is not state:
-        copy(name, state, held)
+    result = emit(name, state, *inputs, out=[None, spare], **values)
     made: Tensor = result[0] if isinstance(result, tuple) else result
     return made
 
@@ -68,7 +57,7 @@ def causal_conv1d(
     name = "causal_conv1d"
     pool = _is_pool(name, initial_state_indices, final_state_indices)
     rest = (weight, bias, cu_seqlens, initial_state_indices, final_state_indices)
-    return _run(name, conv_state, pool, (qkv,), rest)
+    return _run(name, conv_state, pool, qkv, *rest)
 
 
 @function
@@ -102,7 +91,7 @@ def recurrent_gated_delta_rule(
             ranks == (3, 3, 3, 2, 2), name, "the ranks", ranks, "3, 3, 3, 2, 2, as that of q is 3"
         )
         rows = [each.unsqueeze(1) for each in rows]
-    made = _run(name, initial_state, pool, rows, rest, use_qk_l2norm=use_qk_l2norm)
+    made = _run(name, initial_state, pool, *rows, *rest, use_qk_l2norm=use_qk_l2norm)
     return made.squeeze(1) if is_one else made
 
 
@@ -134,8 +123,8 @@ def chunk_gated_delta_rule(
         name,
         initial_state,
         pool,
-        (q, k, v, g, beta),
-        (cu_seqlens, initial_state_indices, final_state_indices),
+        *(q, k, v, g, beta),
+        *(cu_seqlens, initial_state_indices, final_state_indices),
         use_qk_l2norm=use_qk_l2norm,
         chunk_size=chunk_size,
     )
@@ -173,67 +162,9 @@ def kimi_delta_attention(
         name,
         initial_state,
         pool,
-        (q, k, v, g, beta),
-        (
-            cast_to(A_log, float32),
-            cast_to(dt_bias, float32),
-            cu_seqlens,
-            initial_state_indices,
-            final_state_indices,
-        ),
+        *(q, k, v, g, beta, A_log, dt_bias),
+        *(cu_seqlens, initial_state_indices, final_state_indices),
         scale=float(scale),
         lower_bound=float(lower_bound),
         use_qk_l2norm=use_qk_l2norm,
     )
-
-
-@function
-def mamba_selective_scan(
-    x: Tensor,
-    dt: Tensor,
-    b: Tensor,
-    c: Tensor,
-    a_log: Tensor,
-    d: Tensor,
-    gate: Tensor,
-    dt_bias: Tensor,
-    state: Tensor,
-) -> Tensor:
-    """The scan of a state space layer: x, dt, gate [B, T, I]; b, c [B, T, N]; a_log [I, N]; d,
-    dt_bias [I]; state float32 [B, I, N], which is updated.
-
-    >>> x, one, two = infinicore.zeros(1, 1, 1), infinicore.ones(1), infinicore.ones(1, 1)
-    >>> F.mamba_selective_scan(x, x, x, x, two, one, x, one, infinicore.zeros(1, 1, 1))
-    tensor([[[0.]]])
-    """
-    name = "mamba_selective_scan"
-    held = state.contiguous()
-    inputs = (each.contiguous() for each in (x, dt, b, c, a_log, d, gate, dt_bias))
-    made: Tensor = emit(name, *inputs, held)
-    if held is not state:
-        copy(name, state, held)
-    return made
-
-
-@function
-def rwkv5_wkv(
-    receptance: Tensor,
-    key: Tensor,
-    value: Tensor,
-    time_decay: Tensor,
-    time_faaaa: Tensor,
-    state: Tensor,
-) -> Tensor:
-    """The time mixing of RWKV-5: receptance, key, value [B, T, H * S]; time_decay, time_faaaa
-    [H, S]; state float32 [B or more, H, S, S], which is updated.
-
-    >>> x, w = infinicore.ones(1, 1, 2), infinicore.ones(1, 2)
-    >>> F.rwkv5_wkv(x, x, x, w, w, infinicore.zeros(1, 1, 2, 2))
-    tensor([[[2., 2.]]])
-    """
-    held = state.contiguous()
-    inputs = (receptance, key, value, time_decay, time_faaaa)
-    made: Tensor = emit("rwkv5_wkv", *(each.contiguous() for each in inputs), held)
-    if held is not state:
-        copy("rwkv5_wkv", state, held)
-    return made

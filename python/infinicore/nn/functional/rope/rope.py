@@ -9,7 +9,6 @@ from infinicore import _core
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._operands import has_rows, run_into, with_rows
 
 __all__ = ["RopeAlgo", "rope"]
 
@@ -55,5 +54,4 @@ def rope(
     tensor([[[0., 1.]]])
     """
     name = _algorithm(algo)
-    given = (with_rows(x), pos_ids.contiguous(), sin_table.contiguous(), cos_table.contiguous())
-    return run_into("rope", out, has_rows(out), lambda to: emit("rope", *given, algo=name, out=to))
+    return emit("rope", x, pos_ids, sin_table, cos_table, algo=name, out=out)  # type: ignore[no-any-return]
