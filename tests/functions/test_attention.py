@@ -341,11 +341,11 @@ def test_bad_calls_say_what_was_expected() -> None:
     table, lengths = infinicore.zeros(2, 1, dtype=infinicore.int32), infinicore.tensor([1, 1])
     with pytest.raises(RuntimeError, match="paged_attention: expected Hq % Hkv == 0, but Hq = 3"):
         infinicore.paged_attention(q, cache, cache, table, lengths)
-    with pytest.raises(TypeError, match="paged_attention: no tensors of type infinicore.float32"):
+    with pytest.raises(TypeError, match=r"paged_attention: no tensors of type infinicore\.float32"):
         infinicore.paged_attention(q[:, :2], cache, cache, table.to(infinicore.float32), lengths)
-    with pytest.raises(RuntimeError, match="paged_attention_varlen: .* window = -1"):
+    with pytest.raises(RuntimeError, match=r"paged_attention_varlen: .* window = -1"):
         infinicore.paged_attention_varlen(q[:, :2], cache, cache, table, lengths, window=-1)
-    with pytest.raises(RuntimeError, match="paged_attention_varlen: .* softcap = -2"):
+    with pytest.raises(RuntimeError, match=r"paged_attention_varlen: .* softcap = -2"):
         infinicore.paged_attention_varlen(q[:, :2], cache, cache, table, lengths, softcap=-2.0)
     with pytest.raises(ValueError, match=r"add_rms_norm: weight\.shape"):
         infinicore.add_rms_norm(q, q, infinicore.ones(3))

@@ -125,6 +125,13 @@ def blas_copy(x: Array) -> Array:
     inout x F+ [N]
     inout y =x [N]
     """,
+    public="""
+        swap(x, y) -> tuple
+            x and y exchange their elements, and are returned.
+
+            >>> infinicore.swap(infinicore.ones(1), infinicore.zeros(1))[0]
+            tensor([0.])
+    """,
 )
 def swap(x: Array, y: Array) -> tuple[Array, Array]:
     """Exchanges x and y."""
@@ -159,6 +166,13 @@ def blas_dot(x: Array, y: Array) -> Array:
     x       =alpha [N]
     inout y =alpha [N]
     """,
+    public="""
+        axpy(alpha: Operand, x, y)
+            y becomes alpha * x + y, and is returned.
+
+            >>> infinicore.axpy(2.0, infinicore.ones(2), infinicore.ones(2))
+            tensor([3., 3.])
+    """,
 )
 def axpy(alpha: Array, x: Array, y: Array) -> Array:
     """alpha * x + y, in y."""
@@ -186,6 +200,13 @@ def scal(alpha: Array, x: Array) -> Array:
     s       =x [] or [1]
     """,
     blas=True,
+    public="""
+        rot(x, y, c: Operand, s: Operand) -> tuple
+            x becomes c * x + s * y, and y becomes c * y - s * x; both are returned.
+
+            >>> infinicore.rot(infinicore.ones(1), infinicore.zeros(1), 0.0, 1.0)[1]
+            tensor([-1.])
+    """,
 )
 def rot(x: Array, y: Array, c: Array, s: Array) -> tuple[Array, Array]:
     """Rotates the points (x, y) by the angle of cosine c and sine s."""
@@ -220,6 +241,15 @@ def rotg(x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     param   =x [5]
     """,
     blas=True,
+    public="""
+        rotm(x, y, param) -> tuple
+            A modified rotation of x and y, as `rotmg` describes it in its five parameters; both are
+            returned.
+
+            >>> param = infinicore.tensor([-1.0, 1.0, 2.0, 3.0, 4.0])
+            >>> infinicore.rotm(infinicore.ones(1), infinicore.zeros(1), param)[1]
+            tensor([2.])
+    """,
 )
 def rotm(x: Array, y: Array, param: Array) -> tuple[Array, Array]:
     """The points (x, y) times a matrix [[h11, h12], [h21, h22]]. `param` is a flag, then h11, h21,
@@ -243,6 +273,15 @@ def rotm(x: Array, y: Array, param: Array) -> tuple[Array, Array]:
     inout param =d1 [5]
     """,
     kernel=True,
+    public="""
+        rotmg(d1, d2, x1, y1, param) -> tuple
+            The modified rotation that makes the second of two scaled coordinates 0: all but y1 are
+            changed, and d1, d2, x1 and param are returned.
+
+            >>> d1, d2, x1, y1 = (infinicore.tensor([each]) for each in (1.0, 1.0, 1.0, 0.0))
+            >>> infinicore.rotmg(d1, d2, x1, y1, infinicore.zeros(5))[3]
+            tensor([-2.,  0.,  0.,  0.,  0.])
+    """,
 )
 def rotmg(
     d1: Array, d2: Array, x1: Array, y1: Array, param: Array

@@ -195,6 +195,16 @@ def silu_and_mul(input: Array) -> Array:
     b               =A_log [B, T, H]
     dt_bias         =A_log [H]
     """,
+    public="""
+        nn.functional.fused_gated_delta_net_gating(A_log, a, b, dt_bias, beta=1.0,
+            threshold=20.0) -> tuple
+            g = -exp(A_log) * softplus(a + dt_bias, beta, threshold) and sigmoid(b), both float32;
+            a and b are [B, T, H], A_log and dt_bias [H].
+
+            >>> zero, h = infinicore.zeros(1, 1, 1), infinicore.zeros(1)
+            >>> F.fused_gated_delta_net_gating(h, zero, zero, h)
+            (tensor([[[-0.6931]]]), tensor([[[0.5000]]]))
+    """,
 )
 def fused_gated_delta_net_gating(
     A_log: Array, a: Array, b: Array, dt_bias: Array, *, beta: float, threshold: float

@@ -37,34 +37,3 @@ def glu(input: Tensor, dim: int = -1, *, out: Any = None) -> Tensor:
     half = width // 2
     kept, gate = input.narrow(place, 0, half), input.narrow(place, half, half)
     return emit("mul", kept, emit("sigmoid", gate), out=out)  # type: ignore[no-any-return]
-
-
-@function
-def fused_gated_delta_net_gating(
-    A_log: Tensor,
-    a: Tensor,
-    b: Tensor,
-    dt_bias: Tensor,
-    beta: float = 1.0,
-    threshold: float = 20.0,
-    *,
-    out: Any = None,
-) -> tuple[Tensor, Tensor]:
-    """g = -exp(A_log) * softplus(a + dt_bias, beta, threshold) and sigmoid(b), both float32; a and
-    b are [B, T, H], A_log and dt_bias [H].
-
-    >>> zero, h = infinicore.zeros(1, 1, 1), infinicore.zeros(1)
-    >>> F.fused_gated_delta_net_gating(h, zero, zero, h)
-    (tensor([[[-0.6931]]]), tensor([[[0.5000]]]))
-    """
-    made: tuple[Tensor, Tensor] = emit(
-        "fused_gated_delta_net_gating",
-        A_log,
-        a,
-        b,
-        dt_bias,
-        beta=float(beta),
-        threshold=float(threshold),
-        out=out,
-    )
-    return made
