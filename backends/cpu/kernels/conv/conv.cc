@@ -1,6 +1,6 @@
 // conv and grouped_conv: each group in the way that suits its sizes.
-#include "conv_direct.h"
 #include "conv_product.h"
+#include "conv_taps.h"
 #include "conv_winograd.h"
 #include "floats.h"
 
@@ -56,18 +56,47 @@ void each_group(const ConvShape &s, const Arguments &a, bool bias, const Body &b
     visit_float(s.dtype, all);
 }
 
+TapShape tap_shape(const ConvShape &c) {
+    TapShape s;
+    s.dtype = c.dtype, s.images = c.images, s.groups = c.groups;
+    s.channels = c.channels, s.features = c.features;
+    for (int d = 0; d < TapShape::kDims; ++d) {
+        s.in[d] = c.in[d], s.out[d] = s.grid[d] = c.out[d], s.taps[d] = c.taps[d];
+        s.first[d] = -c.pad[d], s.step[d] = c.step[d], s.dilation[d] = c.dilation[d];
+    }
+    s.w_tap[2] = 1, s.w_tap[1] = c.taps[2], s.w_tap[0] = c.taps[1] * c.taps[2];
+    s.w_channel = c.tap_count(), s.w_feature = c.channels * s.w_channel;
+    s.w_group = c.features * s.w_feature;
+    return s;
+}
+
+// Null where a matrix product is quicker.
+std::unique_ptr<Plan> plan_taps(const ConvShape &shape, bool bias, bool quicker) {
+    const bool thin = shape.groups > 1 && shape.features < 8;
+    if (!thin && shape.dtype == INFINI_DTYPE_F64) return nullptr;
+    if (!thin && quicker && shape.features >= 16) return nullptr;
+    if (shape.groups == 1) {
+        // The product reads the image where it is; and with short vectors it matters more that
+        // there is less to multiply.
+        if (shape.is_plain() && (shape.images == 1 || shape.out_size() >= 512)) return nullptr;
+        if (kVectorBytes < 64 && Winograd::suits(shape)) return nullptr;
+    }
+    const TapConvolution taps(tap_shape(shape));
+    if (!taps.fits() || (!thin && taps.efficiency() < 0.4)) return nullptr;
+    auto run = [=](const Arguments &a) {
+        visit_float(shape.dtype, [&]<class T>(Type<T>) {
+            taps.run(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2),
+                     bias ? a.pointer<const T>(3) : nullptr, a.workspace());
+        });
+    };
+    return make_plan(run, taps.workspace());
+}
+
 std::unique_ptr<Plan> plan_shape(const ConvShape &shape, bool bias) {
     if (shape.images * shape.all_features * shape.out_size() == 0)
         return make_plan([](const Arguments &) {});
-    if (DirectConvolution::suits(shape)) {
-        ConvShape once = shape;  // it finds the groups itself
-        once.groups = 1;
-        return make_plan([=, direct = DirectConvolution(shape)](const Arguments &a) {
-            each_group(once, a, bias,
-                       [&](auto *y, auto *x, auto *w, auto *b) { direct.run(y, x, w, b); });
-        });
-    }
     const bool quicker = kMultipliesBf16 && shape.dtype == INFINI_DTYPE_BF16;
+    if (std::unique_ptr<Plan> plan = plan_taps(shape, bias, quicker)) return plan;
     if (Winograd::suits(shape) && !quicker) {
         const Winograd winograd(shape);
         auto run = [=](const Arguments &a) {
