@@ -42,9 +42,9 @@ class TapConvolution {
 public:
     explicit TapConvolution(const TapShape &shape) : s(shape) {
         steps_ = s.channels * s.tap_count();
-        blocks_ = (s.features + kTapFeatures - 1) / kTapFeatures;
         slots_ = int64_t(thread_count());
         choose_region(slots_);
+        choose_lanes();
         regions_ = 1;
         for (int d = 0; d < 3; ++d) cuts_[d] = parts(s.grid[d], size_[d]), regions_ *= cuts_[d];
         const int64_t work = s.images * s.groups * regions_;
@@ -83,7 +83,7 @@ public:
                     const int64_t end = std::min(begin + grain, tasks);
                     for (int64_t task = begin; task < end; ++task) {
                         const Region at = region(task / splits_);
-                        if (filled != task / splits_) fill(x, at, buffer);
+                        if (filled != task / splits_ && steps_ > 0) fill(x, at, buffer);
                         filled = task / splits_;
                         compute(y, bias, at, task % splits_, weights, buffer);
                     }
@@ -178,16 +178,34 @@ private:
                column / s.step[2];
     }
 
+    // Vectors of places or of features, whichever are filled better.
+    void choose_lanes() {
+        vectors_ = parts(s.features, kLaneFeatures);
+        const double filled = double(s.features) / double(vectors_ * kLaneFeatures);
+        across_ = kVectorBytes == 64 && s.dtype != INFINI_DTYPE_F64 && steps_ >= 192 &&
+                  vectors_ > 1 && 0.93 * filled > efficiency_;
+        blocks_ = across_ ? vectors_ / 2 : parts(s.features, kTapFeatures);
+        if (across_) efficiency_ = filled;
+    }
+
     int64_t element() const { return s.dtype == INFINI_DTYPE_F64 ? 8 : 4; }
     size_t weights_size() const {
-        return size_t(s.groups * s.features * steps_ * element() + 63) / 64 * 64;
+        return size_t(s.groups * packed_features() * steps_ * element() + 63) / 64 * 64;
     }
     size_t buffer_size() const {
         return size_t((s.channels * channel_ + kSlack) * element() + 63) / 64 * 64 + 192;
     }
 
     // The first feature of a block; blocks differ by one at most.
-    int64_t block_begin(int64_t block) const { return block * s.features / blocks_; }
+    int64_t block_begin(int64_t block) const {
+        if (!across_) return block * s.features / blocks_;
+        return std::min(block * vectors_ / blocks_ * kLaneFeatures, s.features);
+    }
+    int64_t packed_features() const { return across_ ? vectors_ * kLaneFeatures : s.features; }
+    // Features that are computed for n.
+    int64_t padded(int64_t n) const {
+        return across_ ? parts(n, kLaneFeatures) * kLaneFeatures : n;
+    }
 
     // Of each block [channel][tap][feature].
     template <class T, class C>
@@ -199,13 +217,16 @@ private:
                 const int64_t group = at / blocks_, block = at % blocks_;
                 const int64_t f0 = block_begin(block), n = block_begin(block + 1) - f0;
                 pack_block(w + s.w_first + group * s.w_group + f0 * s.w_feature, n,
-                           to + (group * s.features + f0) * steps_);
+                           to + (group * packed_features() + f0) * steps_);
             }
         });
     }
 
     template <class T, class C>
     void pack_block(const T *w, int64_t n, C *to) const {
+        const int64_t wide = padded(n);
+        for (int64_t k = 0; wide > n && k < steps_; ++k)
+            std::fill(to + k * wide + n, to + (k + 1) * wide, C(0));
         const bool in_order = s.w_tap[2] == 1 && s.w_tap[1] == s.taps[2] &&
                               s.w_tap[0] == s.taps[1] * s.taps[2] &&
                               (s.w_channel == s.tap_count() || s.channels == 1);
@@ -213,23 +234,23 @@ private:
             if constexpr (std::is_same_v<T, float>) {
                 constexpr int64_t kPart = 1024;
                 for (int64_t k = 0; k < steps_; k += kPart)
-                    transpose_block<uint32_t>(reinterpret_cast<char *>(to + k * n), n * 4,
+                    transpose_block<uint32_t>(reinterpret_cast<char *>(to + k * wide), wide * 4,
                                               reinterpret_cast<const char *>(w + k),
                                               s.w_feature * 4, n, std::min(kPart, steps_ - k));
                 return;
             }
-            for (int64_t k = 0; k < steps_; ++k)
-                for (int64_t f = 0; f < n; ++f) *to++ = load_element<C>(w[f * s.w_feature + k]);
+            for (int64_t k = 0; k < steps_; ++k, to += wide)
+                for (int64_t f = 0; f < n; ++f) to[f] = load_element<C>(w[f * s.w_feature + k]);
             return;
         }
         for (int64_t c = 0; c < s.channels; ++c)
             for (int64_t i = 0; i < s.taps[0]; ++i)
                 for (int64_t j = 0; j < s.taps[1]; ++j)
-                    for (int64_t k = 0; k < s.taps[2]; ++k) {
+                    for (int64_t k = 0; k < s.taps[2]; ++k, to += wide) {
                         const T *from =
                             w + c * s.w_channel + i * s.w_tap[0] + j * s.w_tap[1] + k * s.w_tap[2];
                         for (int64_t f = 0; f < n; ++f)
-                            *to++ = load_element<C>(from[f * s.w_feature]);
+                            to[f] = load_element<C>(from[f * s.w_feature]);
                     }
     }
 
@@ -255,7 +276,7 @@ private:
                 if (p % s.step[0] >= s.remainders(0)) continue;
                 const int64_t plane = s.first[0] + at.place[0] * s.step[0] + p;
                 if (plane < 0 || plane >= s.in[0]) {
-                    std::fill(to, to + plane_, C(0));
+                    clear(to, plane_);
                     continue;
                 }
                 const T *from = x + plane * s.in[1] * s.in[2];
@@ -264,10 +285,16 @@ private:
                         fill_rows(from, end, top + i, left + j,
                                   to + (i * s.remainders(2) + j) * rows_ * pitch_);
             }
-            std::fill(to, to + gap, C(0));
+            clear(to, gap);
             to += gap;
         }
         std::fill(to, to + kSlack, C(0));
+    }
+
+    // Whole vectors: those behind the n are written again, they come later.
+    template <class C>
+    INFINI_SIMD static void clear(C *to, int64_t n) {
+        for (int64_t j = 0; j < n; j += int64_t(kWidth<C>)) store(to + j, Vec<C>{});
     }
 
     // The rows and columns of one remainder.
@@ -281,19 +308,17 @@ private:
         const int64_t count = high - low, start = left + low * step;
         for (int64_t r = 0; r < rows_; ++r, row += s.step[1], to += pitch_) {
             if (row < 0 || row >= s.in[1]) {
-                std::fill(to, to + pitch_, C(0));
+                clear(to, pitch_);
                 continue;
             }
-            const T *source = from + row * width + start;
-            for (int64_t j = 0; j < low; ++j) to[j] = 0;
-            copy_row(source, end, count, to + low);
-            for (int64_t j = high; j < pitch_; ++j) to[j] = 0;
+            clear(to, low);
+            copy_row(from + row * width + start, end, count, to + low);
+            clear(to + high, pitch_ - high);
         }
     }
 
-    // May write some elements behind the row, which come later.
     template <class T, class C>
-    void copy_row(const T *from, const T *end, int64_t count, C *to) const {
+    INFINI_SIMD void copy_row(const T *from, const T *end, int64_t count, C *to) const {
         int64_t j = 0;
         if constexpr (std::is_same_v<C, float>) {
             if (s.step[2] == 1) {
@@ -323,14 +348,16 @@ private:
         for (int64_t block = first; block < last; ++block) {
             const int64_t f0 = block_begin(block), n = block_begin(block + 1) - f0;
             const int64_t feature = at.group * s.features + f0;
-            C begin[kTapFeatures] = {};
+            C begin[std::max(kTapFeatures, 3 * int(kLaneFeatures))] = {};
             for (int64_t f = 0; bias && f < n; ++f) begin[f] = load_element<C>(bias[feature + f]);
-            const C *w = weights + feature * steps_;
+            const C *w = weights + (at.group * packed_features() + f0) * steps_;
             T *to = y + f0 * s.out_size();
             for (int64_t d = 0; d < at.size[0]; ++d) {
                 const C *from = buffer + d * s.step[0] * plane_;
                 T *plane = to + d * s.out_step[0] * s.out[1] * s.out[2];
-                if (by_rows_)
+                if (across_)
+                    across(plane, from, w, begin, n, at.size[1], at.size[2]);
+                else if (by_rows_)
                     for (int64_t r = 0; r < at.size[1]; ++r)
                         line(plane + r * s.out_step[1] * s.out[2], from + r * pitch_, w, begin, n,
                              1, at.size[2]);
@@ -340,13 +367,45 @@ private:
         }
     }
 
+    TapOffsets tap_offsets() const {
+        return {offsets_.data(), int64_t(offsets_.size()), advance_, steps_, 2 * channel_, last_};
+    }
+
+    // Rows of outputs, their features side by side until they are stored.
+    template <class T, class C>
+    void across(T *y, const C *from, const C *w, const C *begin, int64_t features, int64_t rows,
+                int64_t columns) const {
+        if constexpr (std::is_same_v<C, float>) {
+            constexpr int64_t width = kLaneFeatures;
+            const int64_t vectors = parts(features, width), most = most_tap_places(int(vectors));
+            const TapOffsets taps = tap_offsets();
+            const auto &kernels = vectors == 2 ? kAddTapsAcross<2> : kAddTapsAcross<3>;
+            for (int64_t r = 0, two; r < rows; r += two) {
+                two = r + 1 < rows && columns <= most / 2 ? 2 : 1;
+                int64_t cuts = parts(columns, two == 2 ? most / 2 : most);
+                for (int64_t c = 0, n; c < columns; c += n, --cuts) {
+                    n = parts(columns - c, cuts);
+                    alignas(64) float sums[28 * width], turned[28 * width];
+                    kernels[size_t(two - 1)][size_t(n - 1)](taps, from + r * pitch_ + c, pitch_, w,
+                                                            begin, sums);
+                    const int64_t places = two * n;
+                    transpose_block<uint32_t>(reinterpret_cast<char *>(turned), places * 4,
+                                              reinterpret_cast<const char *>(sums),
+                                              vectors * width * 4, places, features);
+                    for (int64_t i = 0; i < two; ++i)
+                        put(y, (r + i) * s.out_step[1] * s.out[2] + c * s.out_step[2], 0,
+                            turned + i * n, places, features, n);
+                }
+            }
+        }
+    }
+
     // Rows of outputs that follow each other in the buffer.
     template <class T, class C>
     void line(T *y, const C *from, const C *w, const C *begin, int64_t features, int64_t rows,
               int64_t columns) const {
         constexpr int64_t width = int64_t(kWidth<C>);
-        const TapOffsets taps{
-            offsets_.data(), int64_t(offsets_.size()), advance_, steps_, 2 * channel_, last_};
+        const TapOffsets taps = tap_offsets();
         const auto &kernels = kAddTaps<C>[size_t(features - 1)];
         const int64_t places = (rows - 1) * pitch_ + columns, vectors = parts(places, width);
         int64_t tiles = parts(vectors, most_tap_vectors(int(features)));
@@ -403,7 +462,8 @@ private:
     int64_t steps_, blocks_, splits_ = 1, slots_ = 1;
     int64_t size_[3] = {1, 1, 1}, cuts_[3], regions_ = 1;
     int64_t rows_ = 0, pitch_ = 0, planes_ = 0, plane_ = 0, channel_ = 0, lead_ = 0;
-    bool by_rows_ = false, fits_ = true;
+    bool by_rows_ = false, fits_ = true, across_ = false;
+    int64_t vectors_ = 1;  // of features
     double efficiency_ = 1;
     std::vector<int32_t> offsets_;
     int64_t advance_ = 0, last_ = 0;

@@ -48,8 +48,10 @@ template <class C, int kFeatures, int kVectors>
         const int64_t ahead = left > taps.last ? taps.ahead : 0;
         for (int64_t t = 0; t < count; ++t, w += kFeatures) {
             const C *from = x + taps.offsets[t];
+            // Of one or two features, loads are what takes the time.
+            if constexpr (kFeatures > 2)
 #pragma GCC unroll 8
-            for (int k = 0; k < kVectors; ++k) __builtin_prefetch(from + ahead + k * width);
+                for (int k = 0; k < kVectors; ++k) __builtin_prefetch(from + ahead + k * width);
             // The smaller side of the tile is kept in registers, the other is read as it is used.
             if constexpr (kVectors <= kFeatures) {
                 V values[kVectors];
@@ -96,6 +98,69 @@ inline constexpr auto kAddTaps = [] {
         (row.template operator()<f + 1>(std::make_integer_sequence<int, most_tap_vectors(f + 1)>()),
          ...);
     }(std::make_integer_sequence<int, kTapFeatures>());
+    return all;
+}();
+
+// ---- Features side by side in vectors -----------------------------------------------------------
+
+// Images of few columns do not fill vectors of places, but many features fill theirs.
+inline constexpr int64_t kLaneFeatures = int64_t(kWidth<float>);
+inline constexpr int kTapPlaces = 14;
+constexpr int most_tap_places(int vectors) { return std::min(kTapPlaces, 28 / vectors); }
+
+// to[place][f] for kRows rows of kColumns places, where f goes over kVectors vectors of features.
+template <int kVectors, int kRows, int kColumns>
+[[gnu::noinline]] void add_taps_across(const TapOffsets &taps, const float *x, int64_t pitch,
+                                       const float *w, const float *begin, float *to) {
+    constexpr int64_t width = kLaneFeatures;
+    constexpr int kPlaces = kRows * kColumns;
+    F32 sums[kPlaces][kVectors];
+#pragma GCC unroll 32
+    for (int p = 0; p < kPlaces; ++p)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[p][v] = load<F32>(begin + v * width);
+    for (int64_t left = taps.steps; left > 0; left -= taps.count, x += taps.advance) {
+        const int64_t count = std::min(taps.count, left);
+        for (int64_t t = 0; t < count; ++t, w += kVectors * width) {
+            const float *from = x + taps.offsets[t];
+            F32 weights[kVectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v) {
+                weights[v] = load<F32>(w + v * width);
+                __builtin_prefetch(w + (v + 16 * kVectors) * width);
+            }
+#pragma GCC unroll 2
+            for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+                for (int c = 0; c < kColumns; ++c) {
+                    const F32 value = broadcast<F32>(from[r * pitch + c]);
+#pragma GCC unroll 4
+                    for (int v = 0; v < kVectors; ++v)
+                        sums[r * kColumns + c][v] =
+                            fma(value, weights[v], sums[r * kColumns + c][v]);
+                }
+        }
+    }
+#pragma GCC unroll 32
+    for (int p = 0; p < kPlaces; ++p)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) store(to + (p * kVectors + v) * width, sums[p][v]);
+}
+
+using AddTapsAcross = void (*)(const TapOffsets &, const float *, int64_t, const float *,
+                               const float *, float *);
+
+// By rows - 1 and columns - 1.
+template <int kVectors>
+inline constexpr auto kAddTapsAcross = [] {
+    std::array<std::array<AddTapsAcross, kTapPlaces>, 2> all{};
+    constexpr int most = most_tap_places(kVectors);
+    [&]<int... c>(std::integer_sequence<int, c...>) {
+        ((all[0][c] = add_taps_across<kVectors, 1, c + 1>), ...);
+    }(std::make_integer_sequence<int, most>());
+    [&]<int... c>(std::integer_sequence<int, c...>) {
+        ((all[1][c] = add_taps_across<kVectors, 2, c + 1>), ...);
+    }(std::make_integer_sequence<int, most / 2>());
     return all;
 }();
 

@@ -1,8 +1,11 @@
 // conv_transpose: the filters times the image give windows [features * taps, places], which are
 // then summed up where they overlap.
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "../matmul/matmul.h"
+#include "conv_taps.h"
 #include "floats.h"
 #include "kernel.h"
 #include "threads.h"
@@ -129,6 +132,69 @@ void read_shape(const Operation &op, int dims, FoldShape &s) {
     }
 }
 
+// Outputs whose places have the same remainders by the steps are a convolution with the taps that
+// meet them, in reverse order.
+std::vector<TapConvolution> by_remainders(const TransposedConvolution &conv) {
+    const FoldShape &f = conv.shape;
+    std::vector<TapConvolution> all;
+    const int64_t remainders = f.step[0] * f.step[1] * f.step[2];
+    for (int64_t each = 0; each < remainders; ++each) {
+        TapShape s;
+        s.dtype = conv.dtype, s.images = conv.images, s.groups = conv.groups;
+        s.channels = conv.channels, s.features = conv.features;
+        s.w_feature = f.tap_count(), s.w_channel = conv.features * s.w_feature;
+        s.w_group = conv.channels * s.w_channel;
+        int64_t rest = each, stride = 1;
+        for (int d = TapShape::kDims - 1; d >= 0; stride *= f.taps[d], --d) {
+            const int64_t remainder = rest % f.step[d];
+            rest /= f.step[d];
+            s.in[d] = f.windows[d], s.out[d] = f.image[d];
+            s.out_first[d] = remainder, s.out_step[d] = f.step[d];
+            s.grid[d] = std::max<int64_t>((f.image[d] - remainder + f.step[d] - 1) / f.step[d], 0);
+            // The last tap t with (remainder + pad - t * dilation) % step == 0, and how many.
+            const int64_t apart = f.step[d] / std::gcd(f.step[d], f.dilation[d]);
+            const int64_t at = remainder + f.pad[d];
+            int64_t tap = f.taps[d] - 1;
+            while (tap >= 0 && (at - tap * f.dilation[d]) % f.step[d] != 0) --tap;
+            s.taps[d] = tap < 0 ? 0 : tap / apart + 1;
+            s.dilation[d] = f.dilation[d] * apart / f.step[d];
+            s.first[d] = tap < 0 ? 0 : (at - tap * f.dilation[d]) / f.step[d];
+            s.w_first += std::max<int64_t>(tap, 0) * stride, s.w_tap[d] = -apart * stride;
+        }
+        if (s.grid_size() > 0) all.emplace_back(s);
+    }
+    return all;
+}
+
+// Null where the products of all windows are quicker, which are added up afterwards.
+std::unique_ptr<Plan> plan_taps(const TransposedConvolution &conv, bool bias) {
+    constexpr int64_t kMostRemainders = 64;
+    const FoldShape &f = conv.shape;
+    for (int64_t step : f.step)
+        if (step > kMostRemainders) return nullptr;
+    const bool thin = conv.groups > 1 && conv.features < 8;
+    if (!thin && conv.dtype == INFINI_DTYPE_F64) return nullptr;
+    // Each remainder reads all of the image again.
+    const int64_t remainders = f.step[0] * f.step[1] * f.step[2];
+    if (remainders > kMostRemainders) return nullptr;
+    if (remainders > 1 && conv.channels * remainders > 4 * conv.features * f.tap_count())
+        return nullptr;
+    std::vector<TapConvolution> all = by_remainders(conv);
+    size_t most = 0;
+    for (const TapConvolution &each : all) {
+        if (!each.fits() || (!thin && each.efficiency() < 0.4)) return nullptr;
+        most = std::max(most, each.workspace());
+    }
+    auto run = [=, all = std::move(all)](const Arguments &a) {
+        visit_float(conv.dtype, [&]<class T>(Type<T>) {
+            for (const TapConvolution &each : all)
+                each.run(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2),
+                         bias ? a.pointer<const T>(3) : nullptr, a.workspace());
+        });
+    };
+    return make_plan(run, most);
+}
+
 std::unique_ptr<Plan> plan_conv_transpose(const Operation &op) {
     TransposedConvolution conv;
     read_shape(op, int(op.integer(4)), conv.shape);
@@ -137,6 +203,7 @@ std::unique_ptr<Plan> plan_conv_transpose(const Operation &op) {
     conv.channels = op.tensor(1).size(1) / conv.groups, conv.features = op.tensor(2).size(1);
     const bool bias = bool(op.tensor(3));
     if (op.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});
+    if (std::unique_ptr<Plan> plan = plan_taps(conv, bias)) return plan;
     conv.prepare();
     auto run = [=](const Arguments &a) {
         auto as = [&]<class T>(Type<T>) {
