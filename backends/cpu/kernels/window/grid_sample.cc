@@ -18,10 +18,12 @@ constexpr int64_t kPoints = 32;  // at a time
 constexpr int kMostTaps = 16;    // 4 x 4, or 2 x 2 x 2
 
 // The elements that points are made of, of an image without its channels.
-template <class C>
+template <class C, class I>
 struct Taps {
+    using Inside = typename IntegerOf<sizeof(C)>::type;
     int count = 0;
-    int64_t place[kMostTaps][kPoints];  // -1: beyond the image
+    I place[kMostTaps][kPoints];        // 0 for those beyond the image
+    Inside inside[kMostTaps][kPoints];  // -1, or 0 beyond it
     C weight[kMostTaps][kPoints];
 };
 
@@ -35,6 +37,16 @@ struct Sampler {
 
     template <class T>
     void run(T *to, const T *from, const T *grid) const {
+        int64_t most = 0;
+        for (int d = 0; d < kImageDims; ++d) most += (x.size[d] - 1) * std::abs(x.stride[d]);
+        if (most < (int64_t(1) << 31))
+            run_with<int32_t>(to, from, grid);
+        else
+            run_with<int64_t>(to, from, grid);
+    }
+
+    template <class I, class T>
+    void run_with(T *to, const T *from, const T *grid) const {
         const int64_t parts = (y.size[2] + kPoints - 1) / kPoints;
         const int64_t rows = y.batch * y.size[0] * y.size[1];
         const int64_t work = kPoints * (20 + 2 * y.channels * int64_t(mode) * int64_t(mode));
@@ -47,92 +59,154 @@ struct Sampler {
                 const int64_t n = std::min(kPoints, y.size[2] - first);
                 const T *points = grid + image * grid_stride[0] + o0 * grid_stride[1] +
                                   o1 * grid_stride[2] + first * grid_stride[3];
-                some(to + image * y.batch_stride + o0 * y.stride[0] + o1 * y.stride[1] +
-                         first * y.stride[2],
-                     from + image * x.batch_stride, points, n);
+                some<I>(to + image * y.batch_stride + o0 * y.stride[0] + o1 * y.stride[1] +
+                            first * y.stride[2],
+                        from + image * x.batch_stride, points, n);
             }
         });
     }
 
+    // Rows that follow each other in the grid and in the output are one.
+    void join_rows() {
+        for (int d = 1; d >= 0; --d) {
+            const int64_t rows = y.size[d];
+            if (rows != 1 && (y.stride[d] != y.stride[2] * y.size[2] ||
+                              grid_stride[1 + d] != grid_stride[3] * y.size[2]))
+                return;
+            y.size[2] *= rows, y.size[d] = 1;
+        }
+    }
+
 private:
-    template <class T>
+    // All of them are computed, of which n are wanted: then loops are of known length.
+    template <class I, class T>
     void some(T *to, const T *from, const T *points, int64_t n) const {
         using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-        Taps<C> taps;
-        for (int64_t p = 0; p < n; ++p) find(points + p * grid_stride[3], p, taps);
+        Taps<C, I> taps;
+        find(points, n, taps);
+        if (x.elements() == 0) taps.count = 0;
         for (int64_t c = 0; c < y.channels; ++c) {
             const T *channel = from + c * x.channel_stride;
-            C sums[kPoints] = {};
-            for (int t = 0; t < taps.count; ++t)
-                for (int64_t p = 0; p < n; ++p) {
-                    const int64_t place = taps.place[t][p];
-                    const C value = place < 0 ? C(0) : load_element<C>(channel[place]);
-                    sums[p] += mode == Mode::kNearest ? value : taps.weight[t][p] * value;
+            C sums[kPoints];
+            for (int64_t p = 0; p < kPoints; p += int64_t(kWidth<C>)) {
+                Vec<C> sum{};
+                for (int t = 0; t < taps.count; ++t) {
+                    const Vec<C> value = gather<C>(channel, taps.place[t] + p);
+                    const Vec<C> inside = as<Vec<C>>(bits(value) & load(taps.inside[t] + p));
+                    sum = fma(load(taps.weight[t] + p), inside, sum);
                 }
+                store(sums + p, sum);
+            }
             store_strided(to + c * y.channel_stride, sums, size_t(n), y.stride[2]);
         }
     }
 
-    // What a point is made of: the neighbours of all dimensions, with the products of their
+    template <class C, class T, class I>
+    INFINI_SIMD static Vec<C> gather(const T *from, const I *place) {
+#if defined(__AVX512F__)
+        if constexpr (std::is_same_v<T, float> && sizeof(I) == 4)
+            return Vec<C>(_mm512_i32gather_ps(_mm512_loadu_si512(place), from, 4));
+#endif
+        Vec<C> values;
+        for (size_t i = 0; i < kWidth<C>; ++i) values[i] = load_element<C>(from[place[i]]);
+        return values;
+    }
+
+    // What the points are made of: the neighbours of all dimensions, with the products of their
     // weights.
-    template <class T, class C>
-    void find(const T *point, int64_t p, Taps<C> &taps) const {
-        int64_t place[kImageDims][4] = {};
-        double weight[kImageDims][4] = {{1}, {1}, {1}};
-        int counts[kImageDims] = {1, 1, 1};
+    template <class T, class C, class I>
+    void find(const T *points, int64_t n, Taps<C, I> &taps) const {
+        Neighbours all[kImageDims];
         for (int d = kImageDims - rank; d < kImageDims; ++d) {
-            const T component = point[(kImageDims - 1 - d) * grid_stride[4]];
-            counts[d] = int(mode);
-            along(d, load_element<double>(component), place[d], weight[d]);
+            const T *component = points + (kImageDims - 1 - d) * grid_stride[4];
+            double at[kPoints] = {};
+            for (int64_t p = 0; p < n; ++p)
+                at[p] = load_element<double>(component[p * grid_stride[3]]);
+            along(d, at, all[d]);
         }
-        int t = 0;
-        for (int i = 0; i < counts[0]; ++i)
-            for (int j = 0; j < counts[1]; ++j)
-                for (int k = 0; k < counts[2]; ++k, ++t) {
-                    const int64_t a = place[0][i], b = place[1][j], c = place[2][k];
-                    const bool inside = a >= 0 && b >= 0 && c >= 0;
-                    taps.place[t][p] =
-                        inside ? a * x.stride[0] + b * x.stride[1] + c * x.stride[2] : -1;
-                    taps.weight[t][p] = C(weight[0][i] * weight[1][j] * weight[2][k]);
+        taps.count = 0;
+        for (int i = 0; i < all[0].count; ++i)
+            for (int j = 0; j < all[1].count; ++j)
+                for (int k = 0; k < all[2].count; ++k) {
+                    const int t = taps.count++;
+                    for (int64_t p = 0; p < kPoints; ++p) {
+                        taps.place[t][p] =
+                            I(all[0].place[i][p] + all[1].place[j][p] + all[2].place[k][p]);
+                        taps.inside[t][p] = typename Taps<C, I>::Inside(
+                            all[0].inside[i][p] & all[1].inside[j][p] & all[2].inside[k][p]);
+                        taps.weight[t][p] =
+                            C(all[0].weight[i][p] * all[1].weight[j][p] * all[2].weight[k][p]);
+                    }
                 }
-        taps.count = t;
     }
 
-    // The neighbours along one dimension, -1 for those beyond it.
-    void along(int d, double at, int64_t (&place)[4], double (&weight)[4]) const {
-        const int64_t size = x.size[d];
-        at = corners ? (at + 1) / 2 * double(size - 1) : ((at + 1) * double(size) - 1) / 2;
-        if (mode != Mode::kCubic) at = placed(at, size);
-        const double before = mode == Mode::kNearest ? std::nearbyint(at) : std::floor(at);
-        const double share = at - before;
-        if (mode == Mode::kNearest) {
-            place[0] = element(before, size);
-        } else if (mode == Mode::kLinear) {
-            place[0] = element(before, size), place[1] = element(before + 1, size);
-            weight[0] = 1 - share, weight[1] = share;
-        } else {
-            for (int k = 0; k < 4; ++k) place[k] = element(placed(before + k - 1, size), size);
-            weight[0] = far(share + 1), weight[1] = near(share);
-            weight[2] = near(1 - share), weight[3] = far(2 - share);
+    // The neighbours of points along one dimension: what is added to their places.
+    struct Neighbours {
+        int count = 1;
+        int64_t place[4][kPoints], inside[4][kPoints];
+        double weight[4][kPoints];
+
+        Neighbours() {
+            for (int64_t p = 0; p < kPoints; ++p)
+                place[0][p] = 0, inside[0][p] = -1, weight[0][p] = 1;
         }
+    };
+
+    void along(int d, double *at, Neighbours &to) const {
+        const int64_t size = x.size[d];
+        const double last = double(size - 1), most = double(size);
+        double before[kPoints], share[kPoints] = {};
+        for (int64_t p = 0; p < kPoints; ++p)
+            at[p] = corners ? (at[p] + 1) / 2 * last : ((at[p] + 1) * most - 1) / 2;
+        if (mode != Mode::kCubic) put_inside(at, size);
+        if (mode == Mode::kNearest)
+            for (int64_t p = 0; p < kPoints; ++p) before[p] = std::nearbyint(at[p]);
+        else
+            for (int64_t p = 0; p < kPoints; ++p)
+                before[p] = std::floor(at[p]), share[p] = at[p] - before[p];
+        to.count = int(mode);
+        for (int k = 0; k < to.count; ++k) {
+            double place[kPoints];
+            const double away = mode == Mode::kCubic ? k - 1 : k;
+            for (int64_t p = 0; p < kPoints; ++p) place[p] = before[p] + away;
+            if (mode == Mode::kCubic) put_inside(place, size);
+            for (int64_t p = 0; p < kPoints; ++p) {
+                const bool inside = place[p] >= 0 && place[p] < most;
+                to.inside[k][p] = inside ? -1 : 0;
+                to.place[k][p] = int64_t(inside ? place[p] : 0.0) * x.stride[d];
+            }
+        }
+        if (mode == Mode::kLinear)
+            for (int64_t p = 0; p < kPoints; ++p)
+                to.weight[0][p] = 1 - share[p], to.weight[1][p] = share[p];
+        if (mode == Mode::kCubic)
+            for (int64_t p = 0; p < kPoints; ++p) {
+                to.weight[0][p] = far(share[p] + 1), to.weight[1][p] = near(share[p]);
+                to.weight[2][p] = near(1 - share[p]), to.weight[3][p] = far(2 - share[p]);
+            }
     }
 
-    static int64_t element(double at, int64_t size) {
-        return at >= 0 && at < double(size) ? int64_t(at) : -1;
-    }
-
-    // What the padding makes of a place.
-    double placed(double at, int64_t size) const {
-        if (around == Around::kZeros) return at;
+    // What the padding makes of places.
+    void put_inside(double *at, int64_t size) const {
+        if (around == Around::kZeros) return;
         const double last = double(size - 1);
         if (around == Around::kReflection) {
             const double low = corners ? 0 : -0.5, span = corners ? last : double(size);
-            if (span <= 0) return 0;
-            const double away = std::fabs(at - low), extra = std::fmod(away, span);
-            const bool even = std::fmod(std::floor(away / span), 2.0) == 0;
-            at = (even ? extra : span - extra) + low;
+            if (span <= 0) {
+                std::fill(at, at + kPoints, 0.0);
+                return;
+            }
+            for (int64_t p = 0; p < kPoints; ++p) {
+                const double away = std::fabs(at[p] - low), turns = std::floor(away / span);
+                const double extra = away - turns * span;
+                const bool even = turns == 2 * std::floor(turns / 2);
+                at[p] = (even ? extra : span - extra) + low;
+            }
         }
-        return at < 0 ? 0 : at > last ? last : at;
+        for (int64_t p = 0; p < kPoints; ++p) {
+            const double positive = at[p] < 0 ? 0 : at[p];
+            at[p] = positive > last ? last : positive;
+        }
     }
 
     // Cubic convolution with a = -3/4, of neighbours at a distance below 1, and below 2.
@@ -161,6 +235,7 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation) {
                           "\": expected \"bilinear\", \"nearest\" or, for two dimensions, "
                           "\"bicubic\""};
     }
+    s.join_rows();
     s.around = Around(operation.integer(1)), s.corners = operation.integer(2) != 0;
     return make_plan([s](const Arguments &a) {
         if (s.y.batch * s.y.channels * s.y.elements() == 0) return;
