@@ -2,6 +2,8 @@
 
 #include <infini/make_loop_nest.h>
 
+#include "program/native_fold.h"
+
 namespace infini::cpu::program {
 
 LoopNest make_loop_nest(const Operation &operation, const InfiniProgram &program, int phase,
@@ -18,6 +20,9 @@ LoopNest make_loop_nest(const Operation &operation, const InfiniProgram &program
         if (stage.folding && declared.output_count == 1 && declared.outputs[0] < 0 &&
             stage.functor->fold == stage.folds[0])
             stage.fold = stage.functor->folded[type];
+        if (stage.folding && nest.slots[size_t(stage.inputs[0])].kind == Slot::kTensor)
+            stage.native = native_fold(stage, expression_of(program, stage.number),
+                                       nest.slots[size_t(stage.inputs[0])].dtype);
     }
     return nest;
 }

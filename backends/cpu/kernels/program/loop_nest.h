@@ -14,11 +14,14 @@ using namespace infini::program;  // NOLINT: the CPU's engine is one of programs
 
 constexpr size_t kSplatBytes = 64;  // the widest vector
 
+struct NativeFold;
+
 struct Stage : infini::program::Stage {
     const Functor *functor = nullptr;
     BlockFunction compute = nullptr;
-    FoldFunction fold = nullptr;  // evaluates and folds in one go
-    int64_t block = 0;            // elements in a call
+    FoldFunction fold = nullptr;         // evaluates and folds in one go
+    const NativeFold *native = nullptr;  // folds its input as it is in memory
+    int64_t block = 0;                   // elements in a call
 };
 
 using LoopNest = LoopNestOf<Stage>;

@@ -36,13 +36,23 @@ void Rows::run_group(const Run &run, const Group &group) const {
                    row_values(group, nest_.slots[size_t(spill.row)].number));
 }
 
+void Rows::run_stage(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const {
+    if (stage.native)
+        run_native(run, group, stage, chunk);
+    else if (batch_)
+        run_batch(run, group, stage);
+    else if (across_)
+        run_across(run, group, stage, chunk);
+    else
+        run_along(run, group, stage, chunk);
+}
+
 void Rows::run_pass(const Run &run, const Group &group, const Pass &pass) const {
     if (nest_.stages[pass.begin].rows) return run_rows(run, group, nest_.stages[pass.begin]);
     auto run_chunks = [&](size_t begin, size_t end) {
         for (int64_t chunk = int64_t(begin); chunk < int64_t(end); ++chunk)
             for (size_t s = pass.begin; s < pass.end; ++s)
-                across_ ? run_across(run, group, nest_.stages[s], chunk)
-                        : run_along(run, group, nest_.stages[s], chunk);
+                run_stage(run, group, nest_.stages[s], chunk);
     };
     if (split_)
         parallel_for(size_t(chunks_), 1, run_chunks);
@@ -62,6 +72,14 @@ int64_t Rows::row_offset(const Slot &slot, int64_t row) const {
     return slot.along(slot.kept, nest_.kept, at);
 }
 
+int64_t Rows::equal_rows(const Slot &slot, const Group &group, int64_t r, int64_t &pitch) const {
+    const int last = nest_.kept.count - 1;
+    pitch = last < 0 ? 0 : slot.kept[last];
+    if (last <= 0) return group.count - r;
+    const int64_t size = nest_.kept.size[last];
+    return std::min(group.count - r, size - (group.first + r) % size);
+}
+
 int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
     if (nest_.folded.count == 1) return position * slot.folded[0];
     int64_t at[kDims];
@@ -69,24 +87,20 @@ int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
     return slot.along(slot.folded, nest_.folded, at);
 }
 
-int64_t Rows::run_length(int64_t position) const {
-    const int last = nest_.folded.count - 1;
-    return last < 0 ? 1 : nest_.folded.size[last] - position % nest_.folded.size[last];
-}
-
 // Elements of a row from a position on, into values or back; `row` is where the row begins.
 void Rows::move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
                 bool in) const {
     const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes, stride = lane(slot);
+    Cursor at = cursor(position);
     while (n > 0) {
-        const int64_t count = std::min(n, run_length(position));
-        char *memory = row + element_offset(slot, position) * unit;
+        const int64_t count = std::min(n, run_size() - at.inside);
+        char *memory = row + element_offset(slot, at) * unit;
         if (in)
             gather(nest_.type, values, slot, memory, count, stride);
         else
             scatter(nest_.type, slot, memory, values, count, stride);
         values += count * int64_t(nest_.value_bytes);
-        position += count;
+        advance(at, count);
         n -= count;
     }
 }

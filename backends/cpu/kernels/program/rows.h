@@ -7,6 +7,8 @@
 // length whose folds are joined in a tree: the result does not depend on the number of threads.
 #pragma once
 
+#include <algorithm>
+
 #include "program/fold.h"
 #include "program/runner.h"
 
@@ -42,7 +44,10 @@ private:
     };
 
     void choose_direction(bool invariant);
+    bool is_contiguous() const;
     void choose_access();
+    void choose_native();
+    void find_runs();
     void choose_sizes();
     void choose_passes();
     bool needs_buffer(const Stage &stage) const;
@@ -53,8 +58,14 @@ private:
     void fill_caches(const Run &run, const Group &group) const;
     void run_pass(const Run &run, const Group &group, const Pass &pass) const;
     // A stage, for a chunk of all rows of the group.
+    void run_stage(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     void run_along(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     void run_across(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
+    void run_native(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
+    // All of the group's short rows in one call.
+    void run_batch(const Run &run, const Group &group, const Stage &stage) const;
+    template <class C>
+    void run_batch_as(const Run &run, const Group &group, const Stage &stage) const;
     template <class C>
     void run_along_as(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     template <class C>
@@ -66,10 +77,35 @@ private:
     int64_t lane(const Slot &slot) const {
         return lane_dim() < 0 ? 1 : across_ ? slot.kept[lane_dim()] : slot.folded[lane_dim()];
     }
-    // Elements of a row that lie next to each other, and where one of them is.
-    int64_t run_length(int64_t position) const;
+    // Where elements of a row and the row itself are.
     int64_t row_offset(const Slot &slot, int64_t row) const;
+    // Rows of the group from r on that are equally far apart, and how far.
+    int64_t equal_rows(const Slot &slot, const Group &group, int64_t r, int64_t &pitch) const;
     int64_t element_offset(const Slot &slot, int64_t position) const;
+    // A position that moves on along a row: divisions take longer than a short run.
+    struct Cursor {
+        int64_t run, inside;
+    };
+    int64_t run_size() const {
+        const int last = nest_.folded.count - 1;
+        return last < 0 ? 1 : std::max<int64_t>(1, nest_.folded.size[last]);
+    }
+    Cursor cursor(int64_t position) const {
+        const int64_t size = run_size();
+        return {position / size, position % size};
+    }
+    void advance(Cursor &at, int64_t n) const {
+        at.inside += n;
+        if (at.inside == run_size()) ++at.run, at.inside = 0;
+    }
+    int64_t element_offset(const Slot &slot, Cursor at) const {
+        const int last = nest_.folded.count - 1;
+        const int64_t lane = last < 0 ? 0 : slot.folded[last];
+        if (last <= 0) return (at.run * run_size() + at.inside) * lane;
+        if (run_offsets_.empty()) return element_offset(slot, at.run * run_size() + at.inside);
+        const size_t number = size_t(&slot - nest_.slots.data());
+        return run_offsets_[number * size_t(runs_) + size_t(at.run)] + at.inside * lane;
+    }
     void move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
               bool in) const;
 
@@ -88,13 +124,16 @@ private:
     bool across_ = false;
     bool crossing_ = false;  // rows are made of short runs: blocks go over their ends
     bool split_ = false;     // chunks, not groups, are shared out
+    bool batch_ = false;     // rows are so short that a call takes all of a group
     std::vector<Access> access_;
     std::vector<Pass> passes_;
     std::vector<char> passing_;  // slots of temporaries that begin anew with each chunk
     std::vector<int> cache_;     // number of the cache of a slot, or -1
     int caches_ = 0;
     int64_t group_ = 1, block_ = kBlock, chunk_ = 0, chunks_ = 1, groups_ = 1, parts_ = 1;
-    int64_t tiles_ = 1;  // across: groups for each value of the outer dimensions
+    int64_t runs_ = 1;                  // of a row
+    std::vector<int64_t> run_offsets_;  // by slot and run; empty: there are too many
+    int64_t tiles_ = 1;                 // across: groups for each value of the outer dimensions
     // Bytes of a group's memory: row values, elements (temporaries, then caches), partial results.
     int64_t values_bytes_ = 0, elements_at_ = 0, elements_bytes_ = 0, partials_at_ = 0;
     int64_t group_bytes_ = 0;

@@ -46,10 +46,12 @@ void Rows::run_along_as(const Run &run, const Group &group, const Stage &stage,
                          ? moving.base + r * nest_.row_size * moving.unit
                          : moving.base + row_offset(*moving.slot, group.first + r) * moving.unit;
     };
+    Cursor here{};
     auto at_position = [&](const Moving &moving, int64_t at) {
         if (one_run || moving.access == kCached) return moving.row + at * moving.lane;
-        return moving.row + element_offset(*moving.slot, at) * moving.unit;
+        return moving.row + element_offset(*moving.slot, here) * moving.unit;
     };
+    const Cursor first = one_run ? Cursor{} : cursor(begin);
     for (size_t i = 0; i < inputs; ++i) {
         const Slot &slot = nest_.slots[size_t(stage.inputs[i])];
         line.step[i] = slot.kind != Slot::kShared && slot.kind != Slot::kRow;
@@ -75,9 +77,14 @@ void Rows::run_along_as(const Run &run, const Group &group, const Stage &stage,
         C folds[kMostOutputs], indices[kMostOutputs];
         for (size_t i = 0; i < outputs; ++i)
             folds[i] = fold_start<C>(stage.folds[i]), indices[i] = C(-1);
+        Cursor next = first;
         for (int64_t at = begin, n; at < end; at += n) {
             n = std::min(stage.block, end - at);
-            if (!crossing_ && !one_run) n = std::min(n, run_length(at));
+            here = next;
+            if (!crossing_ && !one_run) {
+                n = std::min(n, run_size() - here.inside);
+                advance(next, n);
+            }
             for (size_t k = 0; k < in_count; ++k) {
                 Moving &moving = in[k];
                 if (moving.access == kGather) {

@@ -9,6 +9,9 @@ namespace infini::cpu::program {
 namespace {
 constexpr int64_t kChunk = 16384;       // elements of a row, along
 constexpr int64_t kLines = 256;         // of a chunk, across
+constexpr int64_t kShort = 512;         // elements of a row that is worked on with its neighbours
+constexpr int64_t kBatch = 4096;        // elements of such rows together
+constexpr int64_t kMostRuns = 32768;    // whose places are kept
 constexpr int64_t kWorth = 32768;       // elements below which threads are not worth it
 constexpr int64_t kCacheable = 32768;   // elements of a group that are converted once and kept
 constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
@@ -19,8 +22,10 @@ int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
     choose_direction(invariant);
     choose_access();
+    choose_native();
     choose_passes();
     share_places(nest_, passing_);
+    find_runs();
     choose_sizes();
     // Chunks side by side have each its own part.
     if (split_) passing_.assign(passing_.size(), false);
@@ -48,9 +53,22 @@ void Rows::choose_direction(bool invariant) {
         }
         // Very short rows are not worth a call each: their columns are, with whatever strides.
         const bool many = kept.size[kept.count - 1] >= 256 && !invariant;
-        across_ = across > along || (nest_.row_size < 16 && many);
+        across_ = across > along || (nest_.row_size < 16 && many && !is_contiguous());
     }
-    crossing_ = !across_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
+    batch_ = !across_ && nest_.row_size > 0 && nest_.row_size <= kShort;
+    crossing_ = !across_ && !batch_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
+}
+
+// Do rows lie one after the other, or are single values?
+bool Rows::is_contiguous() const {
+    for (const Stage &stage : nest_.stages) {
+        if (stage.rows) continue;
+        for (int number : stage.inputs) {
+            const Slot &slot = nest_.slots[size_t(number)];
+            if (slot.kind == Slot::kTensor && nest_.folded.count && lane(slot) != 1) return false;
+        }
+    }
+    return true;
 }
 
 void Rows::choose_access() {
@@ -77,6 +95,25 @@ void Rows::choose_access() {
     }
 }
 
+void Rows::find_runs() {
+    if (nest_.folded.count <= 1 || across_) return;
+    runs_ = nest_.row_size / run_size();
+    if (runs_ * int64_t(nest_.slots.size()) > kMostRuns) return;
+    for (const Slot &slot : nest_.slots)
+        for (int64_t run = 0; run < runs_; ++run)
+            run_offsets_.push_back(element_offset(slot, run * run_size()));
+}
+
+// Native folds read memory as it is: their lines have to be dense there.
+void Rows::choose_native() {
+    for (Stage &stage : nest_.stages) {
+        if (!stage.native) continue;
+        const Slot &slot = nest_.slots[size_t(stage.inputs[0])];
+        const bool some = (across_ ? nest_.kept : nest_.folded).count > 0;
+        if (!some || lane(slot) != 1 || nest_.row_size == 0) stage.native = nullptr;
+    }
+}
+
 void Rows::choose_sizes() {
     const int64_t value = int64_t(nest_.value_bytes), size = nest_.row_size;
     int element_steps = 0, most_folds = 0, most_buffers = 1;
@@ -85,7 +122,9 @@ void Rows::choose_sizes() {
         most_folds = std::max(most_folds, int(stage.outputs.size()));
         most_buffers = std::max(most_buffers, int(stage.inputs.size() + stage.outputs.size()));
     }
-    block_ = std::min(kBlock, kScratch / (most_buffers * value) / 16 * 16);
+    const int64_t most = batch_ ? kBatch : kBlock;
+    block_ = std::min(most, kScratch / (most_buffers * value) / 16 * 16);
+    batch_ = batch_ && size <= block_;
     if (across_) {
         const int64_t columns = nest_.kept.size[nest_.kept.count - 1];
         // Several passes over a tile want it in the cache; one pass wants long lines.
@@ -94,6 +133,12 @@ void Rows::choose_sizes() {
         tiles_ = (columns + group_ - 1) / group_;
         groups_ = nest_.rows / columns * tiles_;
         chunk_ = kLines;
+    } else if (batch_) {
+        group_ = std::max<int64_t>(1, block_ / size);
+        if (group_ >= 16) group_ = group_ / 16 * 16;  // as many rows as a vector has lanes
+        group_ = std::min({group_, kBlock, nest_.rows});
+        groups_ = (nest_.rows + group_ - 1) / group_;
+        chunk_ = kChunk;
     } else {
         group_ = std::clamp<int64_t>(4096 / std::max<int64_t>(1, size), 1, 64);
         group_ = std::min(group_, nest_.rows);

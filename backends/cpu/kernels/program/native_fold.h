@@ -1,0 +1,26 @@
+// Folds that need no conversion: the largest and smallest of integers, and whether any or all
+// elements are true, in the bits that they have in memory.
+#pragma once
+
+#include <infini/program.h>
+
+#include "program/loop_nest.h"
+
+namespace infini::cpu::program {
+
+struct NativeFold {
+    int bytes;  // of an element, and of its state
+    // state[r] = the fold of the n elements at x + r * pitch (in elements).
+    void (*rows)(void *state, const void *x, ptrdiff_t pitch, size_t rows, size_t n);
+    // state[i] combined with other[i], or with the elements x[i].
+    void (*join)(void *state, const void *other, size_t n);
+    void (*into)(void *state, const void *x, size_t n);
+    // What nothing changes; and states as values of a nest's type.
+    void (*start)(void *state, size_t n);
+    void (*finish)(ValueType type, void *values, const void *state, size_t n);
+};
+
+// Of a stage that folds its only input; null: there is none.
+const NativeFold *native_fold(const Stage &stage, const InfiniExpression &expression, int dtype);
+
+}  // namespace infini::cpu::program
