@@ -1,8 +1,9 @@
-"""Constructors of modules: arguments that no module can be made of are refused at once, in the
-module's name, instead of when it first runs.
+"""Checks of constructor arguments of modules: invalid ones raise an error that names the module
+when it is constructed, instead of when it first runs.
 
-A rule is the modules that it is about, an argument, a condition on it (and on the others), and what
-is expected. Arguments annotated `int` or `float` are held to that without a rule.
+A rule consists of the modules that it applies to, an argument, a condition on it (and on the
+others), and the expected value in words. Arguments annotated `int` or `float` are checked without a
+rule.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def check_constructors(modules: Iterable[type]) -> None:
 
 def _checked(module: type, rules: tuple[Rule, ...]) -> Any:
     inner: Any = module.__init__  # type: ignore[misc]
-    signature_of = functools.cache(inspect.signature)  # when a module is made, not on import
+    signature_of = functools.cache(inspect.signature)  # when a module is constructed, not on import
 
     @functools.wraps(inner)
     def init(self: Any, *args: Any, **keywords: Any) -> None:
@@ -131,5 +132,5 @@ def _check(name: str, argument: str, holds: Any, expected: str, given: dict[str,
         if holds(value, given):
             return
     except TypeError:
-        pass  # it can't be compared: it is not what was expected
+        pass  # not comparable, so not what was expected
     raise ValueError(f"{name}: {argument} is {value!r}: expected {expected}")

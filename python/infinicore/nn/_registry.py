@@ -1,4 +1,4 @@
-"""What modules keep their parts in."""
+"""The containers of a module's parameters, buffers and submodules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infinicore import _changes
 
 
 class Handle:
-    """A hook that was registered; `remove()` takes it back."""
+    """A registered hook; `remove()` unregisters it."""
 
     def __init__(self, hooks: dict[int, Any], key: int) -> None:
         self._hooks, self._key = hooks, key
@@ -25,8 +25,8 @@ class Handle:
 
 
 class Registry(OrderedDict[str, Any]):
-    """Parameters, buffers or modules by name. They are attributes of the module, too, where Python
-    finds them at once."""
+    """Parameters, buffers or modules by name. They are also stored as attributes of the module,
+    where Python finds them fastest."""
 
     def __init__(self, attributes: dict[str, Any]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Registry(OrderedDict[str, Any]):
         self._attributes.pop(name, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The parts alone: the module that is copied makes a registry of its own."""
+        """Only the entries: the copied module creates its own registry."""
         return OrderedDict, (list(self.items()),)
 
     def pop(self, name: str, *preset: Any) -> Any:

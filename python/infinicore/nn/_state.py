@@ -1,4 +1,4 @@
-"""What `load_state_dict` asks of modules and of the values that it is given."""
+"""Helpers of `load_state_dict` for modules and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def owners_of(whole: Module) -> dict[str, tuple[Module, str]]:
-    """The module that has a parameter or buffer, and its name there, by its name in the whole."""
+    """The module that has a parameter or buffer, and its name there, by its full name."""
     return {
         (f"{where}.{name}" if where else name): (module, name)
         for where, module in whole.named_modules(remove_duplicate=False)
@@ -44,7 +44,7 @@ def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
 
 
 def slot_values(module: Any) -> dict[str, Any]:
-    """What the slots of a module hold, which is not in its `__dict__`."""
+    """The values of a module's slots, which are not in its `__dict__`."""
     made = {}
     for name, slot in _slots(type(module)):
         with contextlib.suppress(AttributeError):  # not set

@@ -1,4 +1,4 @@
-"""Activations that have weights, rules or chance of their own."""
+"""Activations with weights, input checks or randomness."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class PReLU(Module):
 
 
 class RReLU(Module):
-    """x where it is positive, a share of x elsewhere: the mean of `lower` and `upper`, or while
-    training a random number between them.
+    """x where it is positive, slope * x elsewhere: the slope is the mean of `lower` and `upper`, or
+    while training a random number between them.
 
     >>> infinicore.nn.RReLU(0.25, 0.5)
     RReLU(lower=0.25, upper=0.5)

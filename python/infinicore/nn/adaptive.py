@@ -1,4 +1,4 @@
-"""Classes of which most are rare."""
+"""Softmax over many classes, most of which are rare."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class AdaptiveOutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """`log_softmax` over many classes: a head of the frequent ones and of the clusters of the
-    others, and for each cluster a tail, with fewer features the rarer its classes are.
+    """`log_softmax` over many classes: a head for the frequent classes and the clusters of the
+    others, and for each cluster a tail, with fewer features for rarer classes.
 
     >>> infinicore.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10]).head_size
     7
@@ -87,7 +87,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return infinicore.cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most likely class of each row: of a tail where the head has a cluster in front."""
+        """The most likely class of each row: from a tail if the head prefers its cluster."""
         head = self.head(input).argmax(1)
         whole = self.log_prob(input).argmax(1)
         return infinicore.where(head < self.shortlist_size, head, whole)  # type: ignore[no-any-return]

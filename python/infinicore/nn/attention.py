@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""Multi-head attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads, with projections of queries, keys, values and the result.
+    """Multi-head attention, with projections of queries, keys, values and the result.
 
     >>> infinicore.nn.MultiheadAttention(8, 2).head_dim
     4
@@ -70,7 +70,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The result and, if wanted, the weights."""
+        """The result and, if `need_weights`, the attention weights."""
         turned = self.batch_first and query.ndim == 3
         if turned:
             query, key, value = (each.transpose(0, 1) for each in (query, key, value))

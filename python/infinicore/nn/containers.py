@@ -13,7 +13,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 class ModuleList(Module):
-    """Modules in a list, all of them part of the state.
+    """A list of modules, which are registered as submodules.
 
     >>> layers = infinicore.nn.ModuleList(infinicore.nn.Linear(4, 4) for _ in range(2))
     """

@@ -1,4 +1,5 @@
-"""Convolutions and batch normalisation. Weights are not initialised: they are loaded."""
+"""Convolutions and batch normalisation. Weights are not initialised: load them from a
+checkpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def _each(value: Any, rank: int) -> tuple[Any, ...]:
 
 
 class _Convolution(Module):
-    """What all have in common: a kernel [out, in / groups, *kernel_size]."""
+    """The base of all convolutions: a kernel [out, in / groups, *kernel_size]."""
 
     rank: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -76,7 +77,7 @@ class _Convolution(Module):
         )
 
     def _around(self) -> list[int]:
-        """What is added before and behind each dimension, the last one first."""
+        """The padding before and after each dimension, last dimension first."""
         if self.padding == "same":
             whole = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
             return [side for size in whole[::-1] for side in (size // 2, size - size // 2)]
@@ -147,7 +148,7 @@ ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
 
 
 class _ChannelNorm(Module):
-    """Each channel moved and scaled by statistics that were loaded, or by those of the input."""
+    """Normalises each channel by loaded statistics, or by those of the input."""
 
     rank: ClassVar[int]
     of_input: ClassVar[bool]

@@ -1,4 +1,4 @@
-"""Dropout: nothing happens unless a module was told to `train()`."""
+"""Dropout: the identity unless a module is in training mode (`train()`)."""
 
 from __future__ import annotations
 

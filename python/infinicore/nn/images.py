@@ -1,4 +1,4 @@
-"""Modules of images: sizes, the way back from pools, and norms across channels."""
+"""Image modules: resizing, max unpooling, and normalisation across channels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Upsampling(Module):
 
 
 class UpsamplingNearest2d(_Upsampling):
-    """Images [N, C, H, W] of another size, from the nearest elements.
+    """Resizes images [N, C, H, W] by nearest-neighbour interpolation.
 
     >>> infinicore.nn.UpsamplingNearest2d(scale_factor=2)(infinicore.ones(1, 1, 1, 1)).shape
     infinicore.Size([1, 1, 2, 2])
@@ -86,7 +86,7 @@ class UpsamplingNearest2d(_Upsampling):
 
 
 class UpsamplingBilinear2d(_Upsampling):
-    """Images [N, C, H, W] of another size, by bilinear interpolation between aligned corners.
+    """Resizes images [N, C, H, W] by bilinear interpolation with aligned corners.
 
     >>> infinicore.nn.UpsamplingBilinear2d(scale_factor=2)(infinicore.ones(1, 1, 1, 1)).shape
     infinicore.Size([1, 1, 2, 2])
@@ -98,7 +98,7 @@ class UpsamplingBilinear2d(_Upsampling):
 
 class CrossMapLRN2d(Module):
     """Elements of images [N, C, H, W] divided by (k + alpha / size * sum of squares) ** beta, with
-    the sum over the nearest channels. As in torch, that of the first channel stays in all sums.
+    the sum over neighbouring channels. As in torch, the first channel stays in all sums.
 
     >>> infinicore.nn.CrossMapLRN2d(3)
     CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)

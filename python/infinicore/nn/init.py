@@ -1,4 +1,4 @@
-"""Values of weights before training, with torch's names: they fill a tensor and return it.
+"""Initialisation of weights, with torch's names: the functions fill a tensor and return it.
 
     infinicore.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
 
@@ -21,7 +21,7 @@ _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4, **dict.fromkeys(_L
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """What a nonlinearity takes from the deviation of its input, to be given back by the weights.
+    """The recommended gain for a nonlinearity, which compensates for its effect on the deviation.
 
     >>> infinicore.nn.init.calculate_gain("leaky_relu", 1.0)
     1.0
@@ -43,7 +43,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Numbers between a and b.
+    """Fill with uniform random numbers between a and b.
 
     >>> infinicore.nn.init.uniform_(infinicore.empty(2), 3.0, 3.0)
     tensor([3., 3.])
@@ -52,7 +52,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """A normal distribution.
+    """Fill with normal random numbers.
 
     >>> infinicore.nn.init.normal_(infinicore.empty(2), 3.0, 0.0)
     tensor([3., 3.])
@@ -68,7 +68,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """What of a normal distribution lies between a and b.
+    """Fill with random numbers from a normal distribution truncated to [a, b].
 
     >>> bool((infinicore.nn.init.trunc_normal_(infinicore.empty(9)).abs() <= 2).all())
     True
@@ -82,7 +82,7 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere.
+    """Fill with one value.
 
     >>> infinicore.nn.init.constant_(infinicore.empty(2), 7.0)
     tensor([7., 7.])
@@ -91,7 +91,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones.
+    """Fill with ones.
 
     >>> infinicore.nn.init.ones_(infinicore.empty(2))
     tensor([1., 1.])
@@ -100,7 +100,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros.
+    """Fill with zeros.
 
     >>> infinicore.nn.init.zeros_(infinicore.empty(2))
     tensor([0., 0.])
@@ -108,11 +108,12 @@ def zeros_(tensor: Tensor) -> Tensor:
     return tensor.zero_()
 
 
-# ---- Layers that keep their input ---------------------------------------------------------------
+# ---- Layers that preserve their input
+# ---------------------------------------------------------------
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere.
+    """Fill a matrix with ones on the diagonal and zeros elsewhere.
 
     >>> infinicore.nn.init.eye_(infinicore.empty(2, 2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -122,7 +123,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's kernel [out, in, ...] that keeps as many channels as it can, in each group.
+    """Fill a convolution kernel [out, in, ...] so that it preserves as many channels as possible,
+    in each group.
 
     >>> infinicore.nn.init.dirac_(infinicore.empty(1, 1, 3)).tolist()
     [[[0.0, 1.0, 0.0]]]
@@ -143,7 +145,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Rows (or columns, if there are fewer of them) that are orthogonal to each other.
+    """Fill with orthonormal rows (or columns, if there are fewer of them).
 
     >>> w = infinicore.nn.init.orthogonal_(infinicore.empty(2, 2))
     >>> bool(((w @ w.T - infinicore.eye(2)).abs() < 1e-5).all())
@@ -163,7 +165,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """A matrix of normal numbers, with this share of each column set to 0.
+    """Fill a matrix with normal numbers, with this fraction of each column set to 0.
 
     >>> infinicore.nn.init.sparse_(infinicore.empty(4, 1), 0.5).count_nonzero().item()
     2
@@ -176,11 +178,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return tensor.copy_(infinicore.where(order < zeros, 0.0, tensor))
 
 
-# ---- By the sizes of layers ---------------------------------------------------------------------
+# ---- By the fan-in and fan-out of layers
+# ---------------------------------------------------------------------
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform numbers of a deviation that suits inputs and outputs of a layer alike.
+    """Xavier (Glorot) initialisation, uniformly distributed.
 
     >>> bool((infinicore.nn.init.xavier_uniform_(infinicore.empty(2, 4)).abs() <= 1).all())
     True
@@ -190,7 +193,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """As `xavier_uniform_`, normally distributed.
+    """Like `xavier_uniform_`, normally distributed.
 
     >>> infinicore.nn.init.xavier_normal_(infinicore.empty(2, 4)).shape
     infinicore.Size([2, 4])
@@ -206,7 +209,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform numbers of a deviation that a nonlinearity keeps. `a` is the slope of `leaky_relu`.
+    """Kaiming (He) initialisation, uniformly distributed. `a` is the slope of `leaky_relu`.
 
     >>> infinicore.nn.init.kaiming_uniform_(infinicore.empty(2, 4)).shape
     infinicore.Size([2, 4])
@@ -222,7 +225,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """As `kaiming_uniform_`, normally distributed.
+    """Like `kaiming_uniform_`, normally distributed.
 
     >>> infinicore.nn.init.kaiming_normal_(infinicore.empty(2, 4)).shape
     infinicore.Size([2, 4])
@@ -232,7 +235,7 @@ def kaiming_normal_(
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
-    """How many inputs an output has, and how many outputs an input has."""
+    """The fan-in and the fan-out."""
     need_rank(name, "tensor", tensor, 2, or_more=True, error=ValueError)
     window = math.prod(tensor.shape[2:])
     return tensor.shape[1] * window, tensor.shape[0] * window

@@ -1,4 +1,4 @@
-"""Layers. Weights are not initialised: they are loaded."""
+"""Layers. Weights are not initialised: load them from a checkpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def new_parameter(sizes: Sequence[int], device: Any, dtype: Any) -> Parameter:
-    """One without values yet."""
+    """An uninitialized parameter."""
     return Parameter(empty(tuple(sizes), dtype=dtype, device=device))
 
 
@@ -48,7 +48,7 @@ class Linear(Module):
         self._make((out_features, in_features), out_features if bias else None, device, dtype)
 
     def _make(self, sizes: tuple[int, int], bias: int | None, device: Any, dtype: Any) -> None:
-        """The weight, and a bias of that length or none."""
+        """Creates the weight, and a bias of that length or none."""
         self.weight = new_parameter(sizes, device, dtype)
         if bias is None:
             self.register_parameter("bias", None)
@@ -75,7 +75,7 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """Rows of weight [num_embeddings, embedding_dim] by index.
+    """A table: rows of weight [num_embeddings, embedding_dim] by index.
 
     >>> infinicore.nn.Embedding(10, 4)
     Embedding(10, 4)
@@ -297,7 +297,7 @@ class GroupNorm(Module):
 
 
 class Identity(Module):
-    """Gives its input back."""
+    """Returns its input."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         super().__init__()

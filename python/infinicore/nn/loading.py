@@ -37,9 +37,9 @@ _MOST_HEADER = 100 << 20
 
 
 def read_safetensors(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """The tensors of a file by name. On the CPU they share the file's pages, which are read when
-    they are used: the file must not be written to or truncated as long as they are. A new version
-    is to be written beside it and renamed."""
+    """The tensors of a file by name. On the CPU they share the file's memory-mapped pages, which
+    are read on first use: the file must not be modified or truncated while they are used. Write a
+    new version to another file, then rename it."""
     where = Device(device) if device is not None else Device("cpu")
     file = Path(path)
     tensors, pages = map_safetensors(file)
@@ -72,7 +72,7 @@ def map_safetensors(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
 
 
 def _check_whole(file: Path, pages: mmap.mmap) -> None:
-    """Reading pages that a file has lost would end the process: SIGBUS."""
+    """Reading pages beyond the end of a truncated file would end the process with SIGBUS."""
     if (size := pages.size()) < len(pages):
         raise ValueError(
             f"read_safetensors: {file}: truncated from {len(pages)} to {size} bytes while it is"
@@ -107,7 +107,7 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
     for each in reversed(shape):
         steps.append(step)
         step *= each
-    if (base + begin) % code.itemsize:  # kernels need elements where the processor expects them
+    if (base + begin) % code.itemsize:  # kernels need aligned elements
         aligned = _core.empty((count,), ALL["U8"], Device("cpu"))
         _check_whole(file, pages)
         _core.copy_from(aligned, whole)
@@ -119,7 +119,7 @@ def load_safetensors(
     module: Module, path: Any, strict: bool = True, rename: Mapping[str, str] | None = None
 ) -> IncompatibleKeys:
     """Load a module's weights from a file, or from several (a list, or a folder with
-    *.safetensors). `rename` maps beginnings of names in the file to those of the module."""
+    *.safetensors). `rename` maps prefixes of names in the file to those of the module."""
     state: dict[str, Tensor] = {}
     mapped = []
     for file in _files(path):

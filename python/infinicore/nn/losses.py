@@ -1,7 +1,7 @@
-"""Losses as modules: a module holds the arguments of a call, as those of `of_functions` do.
+"""Losses as modules: a module holds the arguments of a call, as in `of_functions`.
 
 A row of the table is the module's name, the function's, and the parameters of the module in torch's
-order. `size_average` and `reduce` are older names of what `reduction` says. Weights are buffers.
+order. `size_average` and `reduce` are deprecated forms of `reduction`. Weights are buffers.
 """
 
 from __future__ import annotations

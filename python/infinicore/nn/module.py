@@ -1,4 +1,4 @@
-"""The base of modules: parameters, buffers and modules inside, by name."""
+"""The base class of modules: parameters, buffers and submodules by name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Self = TypeVar("Self", bound="Module")
 
 _EXTRA = "_extra_state"
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
-_WATCHED = (Tensor, list, tuple, dict)  # what may hold tensors that recorded graphs rely on
+_WATCHED = (Tensor, list, tuple, dict)  # may hold tensors that recorded graphs depend on
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` did not find, and what it had no use for."""
+    """The keys that `load_state_dict` did not find, and those that it did not use."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 class Module:
-    """A part of a model. Parameters, buffers and modules are registered by being assigned:
+    """Base class of all modules. Parameters, buffers and submodules are registered by assignment:
 
     >>> class Gate(infinicore.nn.Module):
     ...     def __init__(self):
@@ -74,12 +74,13 @@ class Module:
         return result
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Calls `hook(module, input, output)` after each forward; what it returns, if anything,
-        replaces the output."""
+        """Calls `hook(module, input, output)` after each forward; a result other than None replaces
+        the output."""
         return self._register("_hooks", hook)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Calls `hook(module, input)` before each forward; it may return other input."""
+        """Calls `hook(module, input)` before each forward; a result other than None replaces the
+        input."""
         return self._register("_pre_hooks", hook)
 
     def _register(self, kind: str, hook: Callable[..., Any]) -> Handle:
@@ -91,7 +92,7 @@ class Module:
     # ---- Copies ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """For `copy.deepcopy` and `pickle`: parts are in their registry alone."""
+        """For `copy.deepcopy` and `pickle`: parts are only in their registries."""
         state = dict(self.__dict__)
         for kind in _REGISTRIES:
             state[kind] = dict(state[kind])
@@ -162,14 +163,14 @@ class Module:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """The same as assigning it; None for a parameter that this module does without."""
+        """Same as assigning it; None for an optional parameter that this module lacks."""
         self._check_name("register_parameter", name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"register_parameter: {name!r} is {type(param).__name__}: no Parameter")
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """A tensor that is no parameter; with `persistent` it is part of the state."""
+        """Registers a tensor that is not a parameter; with `persistent` it is part of the state."""
         self._check_name("register_buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"register_buffer: {name!r} is {type(tensor).__name__}: no Tensor")
@@ -177,7 +178,7 @@ class Module:
         (self._fleeting.discard if persistent else self._fleeting.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """The same as assigning it."""
+        """Same as assigning it."""
         self._check_name("add_module", name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"add_module: {name!r} is {type(module).__name__}: no Module")
@@ -193,7 +194,8 @@ class Module:
         ):
             raise KeyError(f"{function}: the module has another attribute {name!r}")
 
-    # ---- Walking --------------------------------------------------------------------------------
+    # ---- Traversal
+    # --------------------------------------------------------------------------------
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -242,7 +244,7 @@ class Module:
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module inside that a dotted name leads to."""
+        """The submodule with a dotted name."""
         module: Module = self
         for name in target.split(".") if target else ():
             inner = module._modules.get(name)
@@ -288,16 +290,16 @@ class Module:
         return made
 
     def prepare_to_load(self, name: str, tensor: Tensor) -> Tensor:
-        """A hook of `load_state_dict`, for modules that keep something else than checkpoints have.
-        It gets the tensor for this module's own parameter or buffer `name`, and gives what is
-        copied there, say a part of it. A ValueError says why that can't be."""
+        """A hook of `load_state_dict`, for modules whose state differs from the checkpoint's. It
+        gets the tensor for this module's own parameter or buffer `name`, and returns what is copied
+        there, for example a part of it. It raises ValueError if that is impossible."""
         return tensor
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True
     ) -> IncompatibleKeys:
-        """Copy tensors (also NumPy's or torch's) into the module's own, which keep their type and
-        device. With `strict`, keys that are missing or unexpected are an error."""
+        """Copy tensors (or arrays of NumPy or torch) into the module's own, which keep their type
+        and device. With `strict`, missing or unexpected keys are an error."""
         if not isinstance(state_dict, Mapping):
             raise TypeError(
                 f"load_state_dict: state_dict is {type(state_dict).__name__}: expected a mapping"
@@ -327,7 +329,7 @@ class Module:
                 wrong.append(f"{name}: {tuple(source.shape)} for {tuple(target.shape)}")
         if wrong:
             raise RuntimeError(f"load_state_dict: shapes differ: {'; '.join(wrong)}")
-        for target, source in pairs:  # after all checks: a module is never half loaded
+        for target, source in pairs:  # after all checks: a module is never partially loaded
             target.copy_(source)
         for where, module in self.named_modules():
             key = f"{where}.{_EXTRA}" if where else _EXTRA
@@ -343,7 +345,7 @@ class Module:
         return self
 
     def eval(self: Self) -> Self:
-        """For inference: what modules are from the start."""
+        """Switch to inference mode, the initial mode of modules."""
         return self.train(False)
 
     def requires_grad_(self: Self, requires_grad: bool = False) -> Self:
@@ -357,8 +359,8 @@ class Module:
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Move parameters and buffers: to a device, a floating-point type (integers keep theirs),
-        or both, as `Tensor.to` takes them."""
+        """Move parameters and buffers to a device, convert them to a floating-point type (integers
+        keep theirs), or both, with the arguments of `Tensor.to`."""
         from infinicore._dtype import dtype
 
         kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, dtype)]
@@ -371,8 +373,8 @@ class Module:
             made = tensor.to(*others, **named) if others or named else tensor
             return made.to(kinds[0]) if kinds and tensor.dtype.is_floating_point else made
 
-        # What several modules share stays shared. The old ones are kept until the end, so that no
-        # new one gets the identity of one before.
+        # Shared tensors stay shared. The old ones are kept alive until the end, so that no new one
+        # gets the id of an old one.
         made: dict[int, tuple[Tensor, Tensor]] = {}
         for module in self.modules():
             for name, parameter in module._parameters.items():
@@ -405,7 +407,7 @@ class Module:
     def cpu(self: Self) -> Self:
         return self.to("cpu")
 
-    # ---- For people -----------------------------------------------------------------------------
+    # ---- Printing -----------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         return ""

@@ -1,7 +1,7 @@
-"""Modules without weights, made of functions: a module holds the arguments of a call.
+"""Modules without weights, generated from functions: a module holds the arguments of a call.
 
 A row of the table is the module's name, the function's, and the parameters of the module, in
-torch's order: `name` or `name=default`. They go to the function by their names.
+torch's order: `name` or `name=default`. They are passed to the function by name.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PairwiseDistance  pairwise_distance  p=2.0 eps=1e-06 keepdim=False
 
 
 def signature_of(words: list[str]) -> inspect.Signature:
-    """Parameters `name` or `name=default`; those behind `*` are given by name only."""
+    """Parses parameters `name` or `name=default`; those after `*` are keyword-only."""
     parameters: list[inspect.Parameter] = []
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for word in words:
@@ -129,7 +129,7 @@ globals().update(MODULES)
 
 
 class _Pad(Module):
-    """What is added before and behind the last dimensions."""
+    """The padding before and after the last dimensions."""
 
     rank: int
     mode: str
@@ -165,7 +165,7 @@ globals().update(MODULES)
 
 
 class Flatten(Module):
-    """Neighbouring dimensions as one.
+    """Merges adjacent dimensions into one.
 
     >>> infinicore.nn.Flatten()(infinicore.ones(2, 3, 4)).shape
     infinicore.Size([2, 12])
@@ -183,7 +183,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """A dimension as several.
+    """Splits a dimension into several.
 
     >>> infinicore.nn.Unflatten(1, (2, 2))(infinicore.ones(3, 4)).shape
     infinicore.Size([3, 2, 2])

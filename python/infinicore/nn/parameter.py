@@ -40,8 +40,8 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a module lists among its buffers once it is assigned. It shares the memory of
-    `data`; with `persistent` it is part of the state.
+    """A tensor that a module lists among its buffers when it is assigned to an attribute. It shares
+    the memory of `data`; with `persistent` it is part of the state.
 
     >>> module = infinicore.nn.Module()
     >>> module.scale = infinicore.nn.Buffer(infinicore.ones(1))

@@ -1,4 +1,4 @@
-"""Recurrent networks. Weights are not initialised: they are loaded."""
+"""Recurrent networks. Weights are not initialised: load them from a checkpoint."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 
 
 class RNNBase(Module):
-    """What recurrent networks have in common: layers, directions and their weights.
+    """The base of recurrent networks: layers, directions and their weights.
 
     >>> infinicore.nn.RNNBase("GRU", 4, 8)
     RNNBase(4, 8)
@@ -94,14 +94,14 @@ class RNNBase(Module):
                     setattr(self, label + end, new_parameter(size, device, dtype))
 
     def _ends(self, layer: int) -> list[str]:
-        """Of the names of a layer's weights, one for each direction."""
+        """Suffixes of the names of a layer's weights, one for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 2 if self.bidirectional else 1]
 
     def flatten_parameters(self) -> None:
-        """For programs of torch: there is nothing to do."""
+        """For compatibility with torch: does nothing."""
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """The states of the last layer, and the last states of all layers."""
+        """The states of the last layer, and the final states of all layers."""
         name = type(self).__name__
         if not isinstance(input, Tensor):
             raise TypeError(
@@ -126,7 +126,7 @@ class RNNBase(Module):
         return x, tuple(ends) if self.mode == "LSTM" else ends[0]
 
     def _states(self, hx: Any, x: Tensor, batched: bool) -> list[Tensor]:
-        """The states at the start, [layers * directions, N, size] each: h, and c of an LSTM."""
+        """The initial states, [layers * directions, N, size] each: h, and c of an LSTM."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size]
         sizes = sizes[: 2 if self.mode == "LSTM" else 1]
@@ -165,7 +165,7 @@ class RNNBase(Module):
     def _run(
         self, x: Tensor, states: list[Tensor], end: str, is_back: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        """One direction of one layer: all inputs as one product, then step by step."""
+        """One direction of one layer: one product for all inputs, then step by step."""
         weights = [getattr(self, f"{label}{end}", None) for label in ("weight_hh", "bias_hh")]
         project = getattr(self, f"weight_hr{end}", None)
         bias = getattr(self, f"bias_ih{end}", None)

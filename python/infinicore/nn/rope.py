@@ -15,7 +15,7 @@ __all__ = ["RoPE"]
 
 class RoPE(Module):
     """Rotates pairs of a head's elements by angles that grow with the position: pair i of a vector
-    at position p by p * rope_theta ** (-2 i / rotary_dim), if no `scaling` changes that.
+    at position p by p * rope_theta ** (-2 i / rotary_dim), unless `scaling` is given.
 
     `forward(states, position_ids)` rotates states [..., tokens, heads, head_dim] in place, or into
     `out`. `forward(q, k, positions)` returns both; with `mrope_section` the positions are

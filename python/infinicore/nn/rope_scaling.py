@@ -1,4 +1,4 @@
-"""How rotary embeddings are stretched for sequences longer than those of the training.
+"""Scaling of rotary embeddings for sequences longer than those of the training.
 
 The parameters are those of a checkpoint's `rope_scaling`.
 """
@@ -19,23 +19,24 @@ __all__ = [
     "YarnRopeScalingConfig",
 ]
 
-_MOST = 1e12  # of a number in a configuration: what is computed of it stays finite
+_MOST = 1e12  # of a number in a configuration, so that results stay finite
 
 
 class RopeScalingConfig:
-    """No scaling, and what the others derive from."""
+    """No scaling; the base of the others."""
 
-    #: By how much sines and cosines are larger.
+    #: The factor of sines and cosines.
     magnitude = 1.0
 
     def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
-        """(first position, factor of each frequency) by range of positions, in their order."""
+        """(first position, factor of each frequency) for each range of positions, in order."""
         return [(0, [1.0] * len(inv_freq))]
 
 
 class LongRopeScalingConfig(RopeScalingConfig):
-    """LongRoPE: frequencies divided by a factor for each pair, the short ones at positions that the
-    training had, the long ones behind them. `factor` is by how much the context became longer."""
+    """LongRoPE: frequencies are divided by a factor for each pair, the short ones at positions
+    within the training length, the long ones beyond. `factor` is the ratio of the context
+    lengths."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class LongRopeScalingConfig(RopeScalingConfig):
         self.factor = factor
         if factor > 1:
             original = original_max_position_embeddings
-            field = "original_max_position_embeddings"  # its logarithm is a divisor
+            field = "original_max_position_embeddings"  # the logarithm is a divisor
             expect(original > 1, name, field, original, "2 or more, with a factor above 1")
             self.magnitude = math.sqrt(1 + math.log(factor) / math.log(original))
 
@@ -78,8 +79,8 @@ class LongRopeScalingConfig(RopeScalingConfig):
 
 
 class Llama3RopeScalingConfig(RopeScalingConfig):
-    """Llama 3: low frequencies divided by the factor, high ones left alone, a linear transition in
-    between."""
+    """Llama 3: low frequencies are divided by the factor, high ones unchanged, with a linear
+    transition in between."""
 
     def __init__(
         self,
@@ -112,8 +113,8 @@ class Llama3RopeScalingConfig(RopeScalingConfig):
 
 
 class YarnRopeScalingConfig(RopeScalingConfig):
-    """YaRN: as Llama 3's, with the transition between the pairs that turn `beta_fast` and
-    `beta_slow` times within the original context, and larger sines and cosines."""
+    """YaRN: like Llama 3, with the transition between the pairs that rotate `beta_fast` and
+    `beta_slow` times within the original context, and scaled sines and cosines."""
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class YarnRopeScalingConfig(RopeScalingConfig):
 
 
 def _ramp(value: float, low: float, high: float) -> float:
-    """0 up to `low`, 1 from `high` on, and a line in between."""
+    """0 up to `low`, 1 from `high` on, and linear in between."""
     return min(max((value - low) / ((high - low) or 0.001), 0.0), 1.0)
 
 

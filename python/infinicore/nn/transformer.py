@@ -1,4 +1,4 @@
-"""The layers of a transformer, its encoder and decoder, and a transformer."""
+"""Transformer layers, encoder, decoder, and the whole transformer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Layer(Module):
-    """Attentions and a network for each element, each with a norm and a dropout."""
+    """Attention and feed-forward blocks, each with a norm and a dropout."""
 
     attentions: ClassVar[tuple[str, ...]] = ("self_attn",)
 
@@ -73,7 +73,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself and a network for each element, each with a norm.
+    """Self-attention and a feed-forward network, each with a norm.
 
     >>> infinicore.nn.TransformerEncoderLayer(8, 2, 16).norm1
     LayerNorm((8,), eps=1e-05, elementwise_affine=True)
@@ -97,8 +97,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself and to a memory, and a network for each element, each with
-    a norm.
+    """Self-attention, attention to a memory, and a feed-forward network, each with a norm.
 
     >>> infinicore.nn.TransformerDecoderLayer(8, 2, 16).norm3
     LayerNorm((8,), eps=1e-05, elementwise_affine=True)
@@ -188,7 +187,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder, and a decoder of what it gives.
+    """An encoder, and a decoder of its output.
 
     >>> model = infinicore.nn.Transformer(8, 2, 1, 1, 16)
     >>> model(infinicore.zeros(5, 1, 8), infinicore.zeros(3, 1, 8)).shape
@@ -265,6 +264,6 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """-inf above the diagonal, 0 elsewhere: no element sees a later one."""
+        """A causal mask: -inf above the diagonal, 0 elsewhere."""
         made = infinicore.full((sz, sz), -infinicore.inf, device=device, dtype=dtype)
         return made.triu(1)

@@ -1,4 +1,4 @@
-"""Layers whose weights are shared out among the ranks of a communicator.
+"""Layers whose weights are sharded across the ranks of a communicator.
 
     comm = ccl.init()
     up = nn.parallel.ColumnParallelLinear(512, 2048, comm=comm)      # each rank: a part of 2048
@@ -6,9 +6,9 @@
     y = down(F.silu(up(x)))                                          # the same on every rank
 
 Parameters have the names of `nn.Linear` and `nn.Embedding`, and `load_state_dict` takes the whole
-tensors of their checkpoints: each rank keeps its share. A rank's own `state_dict()` has its shares;
-`full_state_dict` puts the whole together again. Without a communicator, or with one of one rank,
-the layers are the plain ones.
+tensors of their checkpoints: each rank keeps its shard. A rank's own `state_dict()` has its shards;
+`full_state_dict` gathers the whole tensors. Without a communicator, or with one of a single rank,
+the layers behave like the plain ones.
 """
 
 from infinicore.nn.parallel._embedding import VocabParallelEmbedding

@@ -1,4 +1,4 @@
-"""An embedding whose rows are shared out."""
+"""An embedding with sharded rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from infinicore.nn.parallel._share import Share, check_communicator, loaded_part
 
 
 class VocabParallelEmbedding(Embedding):
-    """`nn.Embedding` whose rows are shared out: each rank looks up those that it has, and the
-    results are added up. All ranks give the same input and get the same result.
+    """`nn.Embedding` with sharded rows: each rank looks up those that it has, and the results are
+    added up. All ranks give the same input and get the same result.
 
-    A head that shares its weight is a `ColumnParallelLinear` with the same numbers of rows and
-    ranks, and the same `unit`: `head.weight = embedding.weight`.
+    A head with tied weights is a `ColumnParallelLinear` with the same numbers of rows and ranks,
+    and the same `unit`: `head.weight = embedding.weight`.
 
     >>> nn.parallel.VocabParallelEmbedding(10, 4)
     VocabParallelEmbedding(10, 4)
@@ -35,7 +35,7 @@ class VocabParallelEmbedding(Embedding):
         comm: Communicator | None = None,
         unit: int = 1,
     ) -> None:
-        Module.__init__(self)  # Embedding's would make the whole weight
+        Module.__init__(self)  # Embedding's would allocate the whole weight
         name = type(self).__name__
         ranks, rank, device = check_communicator(name, comm, device)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -49,7 +49,7 @@ class VocabParallelEmbedding(Embedding):
         return loaded_part(type(self).__name__, name, tensor, self.share, 0)
 
     def gather_state(self, name: str, tensor: Tensor) -> Tensor:
-        """The whole of a parameter, out of the parts of all ranks."""
+        """A whole parameter, gathered from the shards of all ranks."""
         return tensor if self.comm is None else self.share.gather(self.comm, tensor, 0)
 
     def forward(self, input: Tensor) -> Tensor:

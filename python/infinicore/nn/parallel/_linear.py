@@ -1,4 +1,4 @@
-"""Linear layers, cut by outputs or by inputs."""
+"""Linear layers, sharded by outputs or by inputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from infinicore.nn.parallel._share import Share, check_communicator, check_width
 
 
 class _ParallelLinear(Linear):
-    """What both have: `in_features` and `out_features` are those of the whole layer."""
+    """The common base: `in_features` and `out_features` are those of the whole layer."""
 
     def __init__(self, in_features: int, out_features: int, comm: Communicator | None) -> None:
-        Module.__init__(self)  # Linear's would make the whole weight
+        Module.__init__(self)  # Linear's would allocate the whole weight
         self.in_features, self.out_features = in_features, out_features
         self.comm = comm
 
@@ -27,11 +27,12 @@ class _ParallelLinear(Linear):
 
 
 class ColumnParallelLinear(_ParallelLinear):
-    """`nn.Linear` whose outputs are shared out: each rank has some rows of the weight and of the
-    bias. All ranks give the same input.
+    """`nn.Linear` with sharded outputs: each rank has some rows of the weight and of the bias. All
+    ranks pass the same input.
 
-    The result is this rank's part, as `RowParallelLinear` takes it; with `gather_output` the whole.
-    Parts are multiples of `unit`, say the size of a head. `share` tells which part is here.
+    The result is this rank's shard, the input of `RowParallelLinear`; with `gather_output` it is
+    the whole. Shard sizes are multiples of `unit`, such as the size of a head. `share` describes
+    this rank's shard.
 
     >>> nn.parallel.ColumnParallelLinear(4, 6)
     ColumnParallelLinear(in_features=4, out_features=6, bias=False)
@@ -72,12 +73,12 @@ class ColumnParallelLinear(_ParallelLinear):
 
 
 class RowParallelLinear(_ParallelLinear):
-    """`nn.Linear` whose inputs are shared out: each rank has some columns of the weight, and the
-    products are added up over the ranks. The bias is whole on every rank, and added once.
+    """`nn.Linear` with sharded inputs: each rank has some columns of the weight, and the products
+    are added up over the ranks. Every rank has the whole bias, which is added once.
 
-    The input is this rank's part, as `ColumnParallelLinear` gives it; without `input_is_parallel`
-    it is the whole. Without `reduce_output` the result is this rank's summand, without bias. Parts
-    are multiples of `unit`.
+    The input is this rank's shard, the result of `ColumnParallelLinear`; without
+    `input_is_parallel` it is the whole. Without `reduce_output` the result is this rank's partial
+    sum, without bias. Shard sizes are multiples of `unit`.
 
     >>> nn.parallel.RowParallelLinear(6, 4, bias=True)
     RowParallelLinear(in_features=6, out_features=4, bias=True)

@@ -1,4 +1,4 @@
-"""Which part of a dimension a rank has, and how parts become the whole again."""
+"""The shard of a dimension that a rank has, and how shards are gathered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from infinicore.ccl import Communicator
 
 
 class Share:
-    """A rank's part of a dimension: `length` elements from `start` on, of `size`.
-
-    Parts are multiples of `unit`; where ranks do not divide it, the first have a unit more.
+    """A rank's shard of a dimension: `length` elements from `start` on, of `size`. Shard sizes are
+    multiples of `unit`; if the units cannot be divided evenly, the first ranks have one more.
 
     >>> [nn.parallel.Share("f", "size", 10, ranks=3, rank=r, unit=2).length for r in range(3)]
     [4, 4, 2]
@@ -43,12 +42,12 @@ class Share:
         return self.lengths[0] == self.lengths[-1]
 
     def of(self, tensor: Tensor, dim: int) -> Tensor:
-        """This rank's part of a whole tensor: a view."""
+        """This rank's shard of a whole tensor, as a view."""
         return tensor.narrow(dim, self.start, self.length)
 
     def gather(self, comm: Communicator, part: Tensor, dim: int) -> Tensor:
-        """The whole tensor out of all ranks' parts, which are cut along `dim`."""
-        # Parts of one size lie one after the other in the first dimension.
+        """The whole tensor, gathered from all ranks' shards along `dim`."""
+        # Shards of equal size are consecutive in the first dimension.
         turned = part.transpose(0, dim)
         most = self.lengths[0]
         if self.length < most:
@@ -99,7 +98,7 @@ def check_width(owner: str, input: Tensor, wanted: int, hint: str) -> None:
 
 
 def loaded_part(owner: str, name: str, tensor: Tensor, share: Share, dim: int) -> Tensor:
-    """What a rank keeps of a checkpoint's tensor, which may be its share already."""
+    """The shard that a rank keeps of a checkpoint's tensor, which may already be that shard."""
     size = tensor.shape[dim] if tensor.ndim > dim else -1
     if size == share.size:
         return share.of(tensor, dim)

@@ -1,4 +1,4 @@
-"""The state of a whole model, out of the shares of all ranks."""
+"""The state of a whole model, gathered from the shards of all ranks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from infinicore.nn.module import Module
 
 
 def full_state_dict(module: Module) -> dict[str, Any]:
-    """What `state_dict()` of the same model with plain layers gives. All ranks call it, and all
-    get the whole.
+    """The `state_dict()` of the same model with plain layers. All ranks must call it, and all get
+    the whole.
 
     >>> list(nn.parallel.full_state_dict(nn.parallel.ColumnParallelLinear(4, 2)))
     ['weight']

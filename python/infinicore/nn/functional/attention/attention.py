@@ -30,9 +30,9 @@ def flash_attention(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Attention of query [B, Hq, Lq, D] over the first total_kv_len[b] keys and values, or over all
-    of them, which are [B, Hkv, Lk, D]; Hkv divides Hq. With `is_causal` the last query sees all of
-    these keys, each query before it one key less. `scale` is 1 / sqrt(D) unless given.
+    """Attention of query [B, Hq, Lq, D] over the first total_kv_len[b] keys and values [B, Hkv, Lk,
+    D], or over all of them; Hkv divides Hq. With `is_causal` the last query sees all of these keys,
+    each query before it one key less. `scale` is 1 / sqrt(D) unless given.
 
     >>> q = k = v = infinicore.ones(1, 1, 1, 2)
     >>> F.flash_attention(q, k, v, infinicore.tensor([1], dtype=infinicore.int32))
@@ -61,9 +61,9 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value: query [..., H, L, E], key [..., H, S, E],
-    value [..., H, S, Ev]. A mask of truth values says which keys are seen, another one is added.
-    With `is_causal` query i sees the keys up to i. With `enable_gqa` several heads of query share
-    one of key and value. `scale` is 1 / sqrt(E) unless given.
+    value [..., H, S, Ev]. A boolean mask selects the keys that are attended to; other masks are
+    added to the scores. With `is_causal` query i sees the keys up to i. With `enable_gqa` several
+    heads of query share one of key and value. `scale` is 1 / sqrt(E) unless given.
 
     >>> q = k = v = infinicore.ones(1, 1, 1, 2)
     >>> F.scaled_dot_product_attention(q, k, v)
@@ -81,7 +81,7 @@ def scaled_dot_product_attention(
         raise ValueError(f"{name}: attn_mask is a tensor: expected None with is_causal")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     length = query.shape[-2]
-    if is_causal and length < key.shape[-2]:  # nobody sees the others
+    if is_causal and length < key.shape[-2]:  # no query sees the others
         key, value = key.narrow(-2, 0, length), value.narrow(-2, 0, length)
     keys = key.shape[-2]
     if _is_flash(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
@@ -100,7 +100,7 @@ def scaled_dot_product_attention(
         else:
             scores = emit("add", scores, wide_floats(attn_mask))
     shares = emit("softmax", scores, axis=scores.ndim - 1)
-    # A query that sees nothing gets zeros.
+    # Queries without visible keys give zeros.
     shares = emit("where", emit("isnan", shares), 0.0, shares) if _can_hide(attn_mask) else shares
     if dropout_p:
         shares = dropout(shares, dropout_p)
@@ -122,7 +122,8 @@ def _is_flash(
     is_causal: bool,
     enable_gqa: bool,
 ) -> bool:
-    """Whether the operator does just this; its causal mask ends at the last key instead."""
+    """Whether the operator computes exactly this; its causal mask is aligned to the last key
+    instead."""
     return (
         mask is None
         and not dropout_p
@@ -142,7 +143,7 @@ def _is_flash(
 
 
 def _shared(name: str, query: Tensor, key: Tensor) -> Tensor:
-    """Heads of keys, each as often as heads of queries share it."""
+    """Repeats each key head for the query heads that share it."""
     heads, groups = query.shape[-3], key.shape[-3]
     expect(
         groups > 0 and heads % groups == 0, name, "heads of key", groups, f"a divisor of {heads}"

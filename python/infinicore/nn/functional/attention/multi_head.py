@@ -1,4 +1,4 @@
-"""Attention of several heads with all its projections."""
+"""Multi-head attention with all its projections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.functions._checks import expect, need_tensor
 
 
 def _additive(argument: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask as numbers that are added to scores: -inf where it is true."""
+    """A mask as numbers to be added to the scores: -inf where a boolean mask is true."""
     if mask is None:
         return None
     need_tensor("multi_head_attention_forward", argument, mask)
@@ -26,7 +26,7 @@ def _additive(argument: str, mask: Tensor | None, like: Tensor) -> Tensor | None
 
 
 def _longer(mask: Tensor | None) -> Tensor | None:
-    """A mask for one more key, which is seen."""
+    """The mask extended by one key, which is visible."""
     return None if mask is None else infinicore.nn.functional.pad(mask, (0, 1))
 
 
@@ -68,8 +68,8 @@ def multi_head_attention_forward(
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention of query [L, N, E] to key and value [S, N, E], with projections of all and of the
-    result, and the weights if they are wanted. A mask of truth values says which keys are not seen,
-    another one is added to the scores. The dimension N may be missing.
+    result, and the attention weights if `need_weights`. A boolean mask excludes keys; other masks
+    are added to the scores. The dimension N may be missing.
 
     >>> x, eye = infinicore.ones(1, 2), infinicore.eye(2)
     >>> weights = (infinicore.cat([eye] * 3), None, None, None, False, 0.0, eye, None)

@@ -24,8 +24,8 @@ def _named(body: Callable[..., Any], name: str, text: str) -> Any:
 def _operands(
     name: str, input: Tensor, weight: Tensor, bias: Tensor | None, rank: int, outputs: int
 ) -> tuple[Tensor, Tensor, Tensor | None, bool]:
-    """Input, weight and bias of one type of floats, without gaps; `outputs` is how many bias
-    elements there are."""
+    """Checks input, weight and bias, of one floating-point type, and makes them contiguous;
+    `outputs` is the number of bias elements."""
     x, alone = batched(name, input, rank)
     expect(weight.ndim == rank + 2, name, "weight.ndim", weight.ndim, f"{rank + 2}")
     if bias is not None:
@@ -97,8 +97,7 @@ def _ones(lead: int, rank: int, size: str = "2") -> str:
 def _padded(
     name: str, x: Tensor, w: Tensor, padding: Any, steps: list[int], gaps: list[int], rank: int
 ) -> tuple[Tensor, list[int]]:
-    """The input, padded where the two sides differ, and the padding that is left for the
-    operator."""
+    """The input, padded if the two sides differ, and the padding that remains for the operator."""
     if not isinstance(padding, str):
         return x, sizes(name, "padding", padding, rank)
     if padding == "valid":

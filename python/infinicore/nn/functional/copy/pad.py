@@ -17,9 +17,9 @@ _MODES = ("constant", "reflect", "replicate", "circular")
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """More elements at the ends of dimensions: `pad` lists (before, after), beginning with the last
-    dimension; negative numbers cut. "constant" adds `value` (0), "reflect" the inner elements
-    in reverse order, "replicate" the outermost element, "circular" those of the other end.
+    """Pad dimensions: `pad` lists (before, after), beginning with the last dimension; negative
+    numbers crop. "constant" adds `value` (0), "reflect" the inner elements in reverse order,
+    "replicate" the outermost element, "circular" those of the other end.
 
     >>> F.pad(infinicore.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
@@ -46,7 +46,7 @@ def pad(
         expect(shape[-1 - i] >= 0, name, "pad", pad, f"to leave something of size {size}")
     if not any(ends):
         return input.clone()
-    if mode == "circular" and min(ends) < 0:  # what is cut does not come back at the other end
+    if mode == "circular" and min(ends) < 0:  # cropped elements do not wrap around
         for i in range(len(ends) // 2):
             before, after = (min(each, 0) for each in ends[2 * i : 2 * i + 2])
             size = input.shape[-1 - i] + before + after

@@ -1,4 +1,4 @@
-"""Channels as pixels, and in another order."""
+"""Pixel and channel shuffles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infinicore.functions._checks import expect
 
 @function
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: [..., C * r * r, H, W] gives [..., C, H * r, W * r].
+    """Rearrange channels into pixels: [..., C * r * r, H, W] gives [..., C, H * r, W * r].
 
     >>> F.pixel_shuffle(infinicore.ones(4, 1, 1), 2).shape
     infinicore.Size([1, 2, 2])
@@ -29,7 +29,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @function
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels as channels: [..., C, H * r, W * r] gives [..., C * r * r, H, W].
+    """Rearrange pixels into channels: [..., C, H * r, W * r] gives [..., C * r * r, H, W].
 
     >>> F.pixel_unshuffle(infinicore.ones(1, 2, 2), 2).shape
     infinicore.Size([4, 1, 1])
@@ -50,7 +50,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @function
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels of `groups` groups of input [N, C, ...], taken in turn.
+    """Interleave the channels of `groups` groups of input [N, C, ...].
 
     >>> F.channel_shuffle(infinicore.tensor([[[1], [2], [3], [4]]]), 2).flatten()
     tensor([1, 3, 2, 4])

@@ -13,8 +13,8 @@ from infinicore.functions._checks import expect, expect_shape
 
 @function
 def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
-    """input times the share of a normal distribution below it; `approximate="tanh"` is the usual
-    formula with tanh.
+    """input times the normal cumulative distribution function of input; `approximate="tanh"` uses
+    the tanh approximation.
 
     >>> F.gelu(infinicore.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
@@ -94,7 +94,7 @@ def hardtanh(
     *,
     out: Any = None,
 ) -> Tensor:
-    """input between two bounds.
+    """input clamped to the range from min_val to max_val.
 
     >>> F.hardtanh(infinicore.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
@@ -111,7 +111,7 @@ def hardtanh(
 
 @function
 def relu6(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """input, moved into [0, 6].
+    """input clamped to [0, 6].
 
     >>> F.relu6(infinicore.tensor([-1.0, 7.0]))
     tensor([0., 6.])
@@ -125,7 +125,7 @@ def relu6(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
 @function
 def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     """input where it is positive, weight * input elsewhere; weight has one element, or one for each
-    channel, which dimension 1 counts.
+    channel (dimension 1).
 
     >>> F.prelu(infinicore.tensor([-2.0, 2.0]), infinicore.tensor([0.5]))
     tensor([-1.,  2.])

@@ -1,4 +1,4 @@
-"""Activations of one half by the other, and other gates."""
+"""Gated activations."""
 
 from __future__ import annotations
 

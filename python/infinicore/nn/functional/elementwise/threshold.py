@@ -1,4 +1,4 @@
-"""Thresholds and shrinkage, leaky units with random slopes, and the forms that write in place."""
+"""Thresholds and shrinkage, randomized leaky ReLU, and in-place forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
 
 @function
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
-    """input, brought nearer to 0 by lambd, and 0 where it is nearer than that.
+    """input moved towards 0 by lambd; 0 where abs(input) <= lambd.
 
     >>> F.softshrink(infinicore.tensor([0.25, -2.0]))
     tensor([ 0.0000, -1.5000])
@@ -33,7 +33,7 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     expect(lambd >= 0, "softshrink", "lambd", lambd, "0 or more")
     far = emit("greater", emit("abs", input), float(lambd))
     step = emit("mul", emit("sign", input), float(lambd))
-    # Not a plain 0: not-a-numbers stay what they are.
+    # Not a plain 0, so that NaN is preserved.
     return emit("where", far, emit("sub", input, step), emit("mul", input, 0.0), out=out)
 
 
@@ -60,8 +60,8 @@ def rrelu(
     *,
     out: Any = None,
 ) -> Tensor:
-    """leaky_relu with a slope between `lower` and `upper`: a random one for each element while
-    training, otherwise the one in the middle.
+    """leaky_relu with a slope between `lower` and `upper`: random for each element while training,
+    otherwise their mean.
 
     >>> F.rrelu(infinicore.tensor([-4.0, 2.0]), 0.25, 0.75)
     tensor([-2.,  2.])

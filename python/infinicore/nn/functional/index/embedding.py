@@ -25,8 +25,8 @@ def embedding(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Rows of weight [rows, width] by the indices in input: the result is [*input.shape, width].
-    `padding_idx`, `scale_grad_by_freq` and `sparse` are about gradients and change nothing here.
+    """Rows of weight [rows, width] selected by the indices in input; the result is [*input.shape,
+    width]. `padding_idx`, `scale_grad_by_freq` and `sparse` affect only gradients and are ignored.
 
     >>> F.embedding(infinicore.tensor([1, 0]), infinicore.tensor([[0.0, 1.0], [2.0, 3.0]]))
     tensor([[2., 3.],
@@ -53,8 +53,8 @@ def _one_hot(input: Tensor, classes: int) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
-    """[*shape] of classes as [*shape, num_classes] with a 1 at each class. With -1 there are as
-    many classes as the largest one needs, which is read from the tensor.
+    """One-hot encoding of classes [*shape]: [*shape, num_classes], with a 1 at each class. With -1
+    the number of classes is the largest one plus 1, which is read from the tensor.
 
     >>> F.one_hot(infinicore.tensor([1, 0]), 3)
     tensor([[0, 1, 0],
@@ -106,9 +106,9 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Tensor:
     """The sum, the mean or the maximum of rows of weight [rows, width] for each bag of indices: a
-    row of input [bags, size], or a part of input [count] that begins at one of `offsets` [bags].
-    With include_last_offset the last offset ends the last bag. Indices that equal padding_idx are
-    left out.
+    row of input [bags, size], or a part of input [count] that starts at one of `offsets` [bags].
+    With include_last_offset the last offset ends the last bag. Indices equal to padding_idx are
+    skipped.
 
     >>> table = infinicore.tensor([[1.0], [3.0]])
     >>> F.embedding_bag(infinicore.tensor([[0, 1]]), table)
@@ -146,14 +146,14 @@ def embedding_bag(
         expect(offsets.shape[0] >= 1, name, "offsets.shape", tuple(offsets.shape), "some offsets")
         offsets = offsets[:-1]
     bags, count = offsets.shape[0], input.shape[0]
-    # The bag of an index: how many bags begin at it or before it.
+    # The bag of an index: the number of bags that begin at or before it.
     place = counting(count, input)
     begun = emit("greater_equal", place.unsqueeze(1), cast_to(offsets, int64))
     bag = emit("sub", emit("sum", cast_to(begun, int64), dim=[1], keepdim=False), 1)
     if padding_idx is not None:
         left_out = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
         expect(0 <= left_out < weight.shape[0], name, "padding_idx", padding_idx, "a row of weight")
-        # They go to a bag of their own, which is dropped.
+        # They go to an extra bag, which is dropped.
         bag = emit("where", emit("equal", input, left_out), bags, bag)
     target = bag.unsqueeze(1).expand(count, weight.shape[1])
     zeros = filled((bags + 1, weight.shape[1]), 0.0, rows.dtype, rows)

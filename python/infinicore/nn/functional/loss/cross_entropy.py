@@ -1,4 +1,4 @@
-"""Losses of classes. Half types are computed in float32."""
+"""Classification losses. Half types are computed in float32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infinicore.functions._operands import reduced, wide_floats
 
 
 def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Input [N, C, ...] and target [N, ...], of which the first dimension may be missing."""
+    """Checks input [N, C, ...] and target [N, ...]; the first dimension may be missing."""
     expect(input.ndim > 0, name, "input.ndim", input.ndim, "1 or more")
     if input.ndim == 1:
         input, target = input.unsqueeze(0), target.unsqueeze(0)
@@ -47,7 +47,7 @@ def _check_weight(name: str, weight: Tensor | None, classes: int) -> None:
 def _picked(
     logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Weighted losses [N, ...], the weight of each, and where they count."""
+    """Weighted losses [N, ...], the weight of each, and which of them are not ignored."""
     counts = emit("not_equal", target, ignore_index)
     place = emit("where", counts, target, 0)
     value = emit("gather", logs, place.unsqueeze(1), dim=1).squeeze(1)
@@ -71,7 +71,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """-weight[target] * input[target]: input [N, C, ...] holds logarithms of probabilities, target
-    [N, ...] classes; those equal to `ignore_index` count nothing. The mean divides by the sum of
+    [N, ...] classes; those equal to `ignore_index` are ignored. The mean divides by the sum of
     the weights. The first dimension may be missing.
 
     >>> F.nll_loss(infinicore.tensor([[-0.5, -1.0]]), infinicore.tensor([1]))

@@ -1,4 +1,4 @@
-"""The loss of sequences that are shorter than what they are read from."""
+"""Connectionist temporal classification (CTC) loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}  # torch.ctc_loss takes these num
 
 
 def _lengths(argument: str, given: Any, count: int, most: int, like: Tensor) -> Tensor:
-    """One length for each sequence, as a tensor beside the others."""
+    """One length for each sequence, as a tensor on the same device as the others."""
     if isinstance(given, (int, Sequence)):
         given = [given] if isinstance(given, int) else list(given)
         given = infinicore.tensor(given, dtype=int64, device="cpu")  # so that they can be checked
@@ -34,7 +34,7 @@ def _lengths(argument: str, given: Any, count: int, most: int, like: Tensor) -> 
 
 
 def _rows(targets: Tensor, lengths: Any) -> Tensor:
-    """Targets that follow one another as rows of one length."""
+    """Concatenated targets as rows of equal length."""
     sizes = [lengths] if isinstance(lengths, int) else list(lengths)
     sizes = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else sizes)]
     total = sum(sizes)
@@ -49,8 +49,8 @@ def _rows(targets: Tensor, lengths: Any) -> Tensor:
 
 @function
 def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Probabilities [T, N, L] of the targets with blanks around each, what forbids to jump over a
-    blank, and the logarithms at the start."""
+    """Log probabilities [T, N, L] of the targets with blanks around each, a mask that forbids
+    skipping a blank, and the initial log probabilities."""
     steps, count = log_probs.shape[:2]
     blanks = infinicore.full_like(targets, blank)
     labels = infinicore.stack([blanks, targets], 2).reshape(count, -1)
@@ -59,7 +59,7 @@ def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, T
     places = labels.unsqueeze(0).expand(steps, count, size)
     probabilities = log_probs.gather(2, places)
     before = infinicore.nn.functional.pad(labels, (2, 0), value=blank).narrow(1, 0, size)
-    may_jump = labels != before  # torch looks at nothing else, also of blanks in targets
+    may_jump = labels != before  # torch checks nothing else, even with blanks in targets
     jump = infinicore.zeros_like(probabilities[0]).masked_fill(~may_jump, -math.inf)
     first = infinicore.arange(size, device=targets.device) < 2
     start = probabilities[0].masked_fill(~first, -math.inf)
@@ -68,7 +68,7 @@ def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, T
 
 @function
 def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tensor) -> Tensor:
-    """One step later: each label is kept, or follows the one before, or the one before that."""
+    """One time step: each label stays, or follows the previous one, or the one before that."""
     size = known.shape[1]
     pad = infinicore.nn.functional.pad
     one = pad(known, (1, 0), value=-math.inf).narrow(1, 0, size)
@@ -79,7 +79,7 @@ def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tenso
 
 @function
 def _finished(known: Tensor, lengths: Tensor, zero_infinity: bool) -> Tensor:
-    """-log of the sum over the last label and the blank behind it."""
+    """-log of the sum over the last label and the blank after it."""
     last = lengths.unsqueeze(1) * 2
     end = known.gather(1, last)
     before = known.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, -math.inf)
@@ -96,10 +96,10 @@ def ctc_loss(
     reduction: Any = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """-log of the probability of all ways to read the targets in log_probs [T, N, C], whose labels
-    may repeat and have `blank` between them. Targets are [N, S], or follow one another in one
-    dimension. The mean is one of losses divided by the lengths of their targets. The dimension N
-    may be missing.
+    """CTC loss: -log of the total probability of all alignments of the targets in log_probs [T, N,
+    C], where labels may repeat and be separated by `blank`. Targets are [N, S], or concatenated in
+    one dimension. "mean" divides each loss by the length of its target first. The dimension N may
+    be missing.
 
     >>> logs = infinicore.full((2, 1, 2), 0.5).log()
     >>> F.ctc_loss(logs, infinicore.tensor([[1]]), [2], [1]).exp()

@@ -1,4 +1,4 @@
-"""The loss of classes, from the features before the last layer."""
+"""Cross entropy from the features before the last linear layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of numbers against numbers. Half types are computed in float32."""
+"""Regression losses. Half types are computed in float32."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def mse_loss(
 
 
 def _settled(name: str, loss: Tensor, reduction: str, weight: Tensor | None, kind: Any) -> Tensor:
-    """A mean with weights divides by their sum."""
+    """With weights, the mean divides by their sum."""
     if weight is None or reduction != "mean":
         return reduced(name, loss, reduction, kind)
     total = emit("sum", wide_floats(weight).expand(*loss.shape))
@@ -140,7 +140,8 @@ def _check_probabilities(input: Any = None, target: Any = None, *_: Any, **__: A
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """-(target * log(input) + (1 - target) * log(1 - input)), times weight; logarithms end at -100.
+    """-(target * log(input) + (1 - target) * log(1 - input)), times weight; logarithms are clamped
+    to -100.
 
     >>> F.binary_cross_entropy(infinicore.tensor([0.5]), infinicore.ones(1))
     tensor(0.6931)
@@ -198,7 +199,7 @@ def gaussian_nll_loss(
     """
     name = "gaussian_nll_loss"
     expect(eps > 0, name, "eps", eps, "a positive number")
-    spread: Any = var  # numbers are tensors without dimensions here
+    spread: Any = var  # numbers are zero-dimensional tensors here
     if spread.ndim and tuple(spread.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(spread.shape):
             spread = spread.unsqueeze(-1)

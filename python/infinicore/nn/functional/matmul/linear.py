@@ -15,7 +15,7 @@ from infinicore.functions.matmul.matmul import _product
 
 
 def _matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
-    """alpha * rows [M, K] @ columns [K, N], or batches of both."""
+    """alpha * rows [M, K] @ columns [K, N], possibly batched."""
     if rows.dtype is float64 and alpha != 1:  # the operator's factor is a float32
         return emit("mul", emit("gemm", rows, columns), float(alpha), out=out)
     return emit("gemm", rows, columns, alpha=float(alpha), out=out)
@@ -53,7 +53,7 @@ def linear(
         exact = exact if bias is None else emit("add", exact, bias)
         return exact if out is None else write("linear", out, exact)
     folded, table = cast_to(input, kind).reshape(rows, width), cast_to(table, kind)
-    # Results go straight into `out` where that can be seen as a matrix.
+    # Results are written directly to `out` if it can be viewed as a matrix.
     flat = None
     if isinstance(out, _core.Tensor) and tuple(out.shape) == shape and out.dtype is kind:
         flat = _core.try_view(out, rows, count)

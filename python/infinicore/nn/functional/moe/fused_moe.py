@@ -1,4 +1,4 @@
-"""What the experts of a mixture apply between their two products."""
+"""The activations of MoE experts, between their two products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisations of channels by their statistics. Half types are computed in float32."""
+"""Batch, instance and group normalisation. Half types are computed in float32."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, need_tensor
 from infinicore.functions._operands import wide_floats
 
-# Types whose norms are one operator. Its epsilon is a float32.
+# Types for which norms are a single operator. Its epsilon is a float32.
 _NARROW = ("F16", "BF16", "F32")
 
 
@@ -27,7 +27,7 @@ def _per_channel(x: Tensor, rank: int) -> Tensor:
 
 
 def _operand(x: Tensor | None, without: float, shape: Sequence[int]) -> Any:
-    """A weight or a bias in this shape, or the number that stands for none."""
+    """A weight or a bias in this shape, or the default number if there is none."""
     return without if x is None else x.reshape(*shape)
 
 
@@ -39,7 +39,8 @@ def _channel_norm(
     dims: Sequence[int],
     eps: float,
 ) -> Tensor:
-    """Norm over dimensions. The weight and the bias are seen in a shape that broadcasts to x's."""
+    """Normalises over dimensions. The weight and the bias are viewed in a shape that broadcasts to
+    x's."""
     given = [each for each in (weight, bias) if each is not None]
     kind = result_type(*given) if given else float32
     scale, shift = (
@@ -94,8 +95,8 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """(input - mean) / sqrt(variance + eps) * weight + bias for each channel of input [N, C, ...].
-    The statistics are the running ones; with `training`, those of the input, which the running ones
-    then follow.
+    The statistics are the running ones; with `training`, those of the input, with which the running
+    ones are updated.
 
     >>> zero, one = infinicore.zeros(1), infinicore.ones(1)
     >>> F.batch_norm(infinicore.tensor([[2.0]]), zero, one)
@@ -152,7 +153,8 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """As `batch_norm`, with statistics of each channel of each element of input [N, C, ...].
+    """Like `batch_norm`, with separate statistics for each channel of each sample of input [N, C,
+    ...].
 
     >>> F.instance_norm(infinicore.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
@@ -246,7 +248,7 @@ def local_response_norm(
     padded = emit("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
     means = emit("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
     if not input.dtype.is_floating_point:
-        means = cast_to(means, input.dtype)  # a mean of integers is one, truncated
+        means = cast_to(means, input.dtype)  # the mean of integers is an integer, truncated
     scale = emit("add", emit("mul", means.view(*input.shape), float(alpha)), float(k))
     kind = input.dtype if input.dtype.is_floating_point else x.dtype
     return cast_to(emit("div", x, emit("pow", scale, float(beta))), kind)

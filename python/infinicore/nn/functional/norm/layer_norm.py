@@ -13,7 +13,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._operands import filled, has_rows, with_rows
 
-# What the types can add to 1.
+# The machine epsilons of the types.
 _EPSILONS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
 
 
@@ -37,7 +37,7 @@ def _over_last(
     out: Any,
     work: Callable[[Tensor, Any], Tensor],
 ) -> Tensor:
-    """Run something that works on the last dimension over several, seen as one."""
+    """Apply a function of the last dimension to several, viewed as one."""
     if len(shape) == 1:
         x = with_rows(input)
         fits = has_rows(out) and out.shape == input.shape and out.dtype is input.dtype
@@ -112,7 +112,7 @@ def rms_norm(
 
 
 def _complex_rms(x: Tensor, rank: int, weight: Tensor | None, eps: float) -> Tensor:
-    """As for real numbers: the mean is of squares, not of sizes."""
+    """Complex numbers, as in torch: the mean is of squares, not of absolute values squared."""
     dims = list(range(x.ndim - rank, x.ndim))
     square = emit("mean", emit("mul", x, x), dim=dims, keepdim=True)
     made = emit("mul", x, emit("rsqrt", emit("add", square, eps)))

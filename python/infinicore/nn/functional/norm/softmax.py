@@ -12,7 +12,7 @@ from infinicore.functions._checks import dimension
 
 
 def _dim(name: str, dim: int | None, rank: int) -> int:
-    if dim is None:  # as torch chooses it
+    if dim is None:  # torch's default
         return 0 if rank in (0, 1, 3) else 1
     return dimension(name, dim, rank)
 

@@ -12,7 +12,7 @@ from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
 
-# GGUF: elements and bytes of a block, by GGML's number of the type.
+# GGUF: elements and bytes of a block, by GGML type number.
 GGUF_BLOCKS = {
     **{2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34)},
     **{12: (256, 144), 13: (256, 176), 14: (256, 210)},
@@ -29,8 +29,8 @@ def _gguf_block(name: str, format: int) -> tuple[int, int]:
 def dequantize_gguf(
     packed: Tensor, format: int, dtype: dtype_class = float32, out: Any = None
 ) -> Tensor:
-    """Rows of a GGUF file as numbers: packed [..., bytes of a row] of uint8, format GGML's number
-    of the type (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7, Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14).
+    """Dequantized rows of a GGUF file: packed is [..., bytes of a row] of uint8, format the GGML
+    type number (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7, Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14).
 
     >>> scale = infinicore.tensor([[0, 60]], dtype=infinicore.uint8)  # float16 1.0
     >>> codes = infinicore.full((1, 16), 0x99, dtype=infinicore.uint8)  # 9 - 8
@@ -51,9 +51,9 @@ def dequantize_gguf(
 
 @function
 def interleave_gguf(weight: Tensor, format: int) -> Tensor:
-    """The rows of a GGUF weight [N, bytes of a row] in groups of 8, which linear_gguf reads faster
-    on the CPU: for each block the first number of two bytes or word of four of each row, then the
-    second of each, and so on. N must be a multiple of 8.
+    """The rows of a GGUF weight [N, bytes of a row] interleaved in groups of 8, which linear_gguf
+    reads faster on the CPU: for each block the first 2-byte number or 4-byte word of each row, then
+    the second of each, and so on. N must be a multiple of 8.
 
     >>> rows = infinicore.arange(8 * 18).to(infinicore.uint8).view(8, 18)
     >>> F.interleave_gguf(rows, 2).view(-1)[:6]  # the scales come first
@@ -66,7 +66,7 @@ def interleave_gguf(weight: Tensor, format: int) -> Tensor:
     whole = weight.ndim == 2 and shape[0] % 8 == 0 and shape[1] % size == 0
     expect(whole, name, "weight.shape", shape, f"[multiple of 8, multiple of {size}]")
     groups, blocks = shape[0] // 8, shape[1] // size
-    # In units of two bytes: numbers, words, and in Q6_K a number behind them.
+    # In units of two bytes: numbers, words, and in Q6_K a number after them.
     pairs = weight.contiguous().view(uint16).view(groups, 8, blocks, size // 2)
     first, last = (0, 104) if format == 14 else (2 if format in (3, 7, 12, 13) else 1, size // 2)
     made = _core.empty((groups, blocks, 4 * size), uint16, weight.device)
@@ -91,13 +91,13 @@ def linear_gguf(
     interleaved: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """input [..., K] @ W.T + bias with a weight W [N, K] as it lies in a GGUF file: weight
-    [N, bytes of a row] of uint8, format GGML's number of the type (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7,
-    Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14).
+    """input [..., K] @ W.T + bias with a weight W [N, K] in the format of a GGUF file: weight is
+    [N, bytes of a row] of uint8, format the GGML type number (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7, Q8_0
+    8, Q4_K 12, Q5_K 13, Q6_K 14).
 
-    With quantize_input each 32 elements of the input are rounded to 8-bit integers times a scale,
-    which is fast; on the CPU a row's result then does not depend on the rows beside it.
-    interleaved: the weight was made by interleave_gguf.
+    With quantize_input each group of 32 elements of the input is rounded to 8-bit integers with a
+    scale, which is fast; on the CPU a row's result then does not depend on the other rows.
+    interleaved: the weight is a result of interleave_gguf.
 
     >>> scale = infinicore.tensor([[0, 60]], dtype=infinicore.uint8)  # float16 1.0
     >>> codes = infinicore.full((1, 16), 0x99, dtype=infinicore.uint8)  # 9 - 8
@@ -119,7 +119,7 @@ def linear_gguf(
 
 
 def _of_rows(name: str, input: Tensor, *weights: Tensor | None, out: Any, **values: Any) -> Tensor:
-    """An operator on rows; a single one may come without the dimension of rows."""
+    """Applies an operator on rows; a single row may lack the row dimension."""
     if input.ndim != 1:
         return emit(name, input, *weights, out=out, **values)  # type: ignore[no-any-return]
     made: Tensor = emit(name, input.unsqueeze(0), *weights, **values).squeeze(0)
@@ -155,8 +155,8 @@ def linear_w8a8i8(
     bias: Tensor | None = None,
     out: Any = None,
 ) -> Tensor:
-    """input [..., K] @ weight.T + bias in integers: rows of the input are quantised to int8, each
-    by its largest element; weight_packed is int8 [N, K], weight_scale float32 [N].
+    """input [..., K] @ weight.T + bias in integers: each row of the input is quantised to int8 by
+    its largest element; weight_packed is int8 [N, K], weight_scale float32 [N].
 
     >>> weight = infinicore.ones(1, 2, dtype=infinicore.int8)
     >>> F.linear_w8a8i8(infinicore.ones(1, 2), weight, infinicore.ones(1))
@@ -173,7 +173,7 @@ def linear_w8a8i8(
     folded = input.reshape(rows, width).contiguous()
     packed, scales = _quantised(folded)
     kind = input.dtype
-    if kind._code not in ("F16", "BF16"):  # what the operator's results are
+    if kind._code not in ("F16", "BF16"):  # the operator's result type
         exact = emit(
             "gemm", cast_to(packed, float32), cast_to(weight_packed, float32).transpose(0, 1)
         )

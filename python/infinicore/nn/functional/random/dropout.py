@@ -1,4 +1,4 @@
-"""Dropout: nothing happens unless `training`."""
+"""Dropout: the identity unless `training`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOWEST = -1.0507009873554805 * 1.6732632423543772
 
 
 def _kept(input: Tensor, p: float, shape: Sequence[int]) -> Tensor:
-    """Truth values [*shape], true with probability 1 - p."""
+    """Booleans [*shape], true with probability 1 - p."""
     draws = _core.empty(tuple(shape), input.dtype, input.device)
     emit("random_uniform", out=draws, seed=0, offset=0, low=0.0, high=1.0)
     return emit("greater_equal", draws, float(p))
@@ -54,8 +54,8 @@ def _dropped(
 def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, out: Any = None
 ) -> Tensor:
-    """While training, 0 in place of each element with probability p; the others are divided by
-    1 - p. Otherwise the input.
+    """While training, zeroes each element with probability p and divides the others by 1 - p.
+    Otherwise the input.
 
     >>> F.dropout(infinicore.ones(2), training=False)
     tensor([1., 1.])
@@ -125,7 +125,7 @@ def _alpha(
         return _same(input, target if target is not input else None)
     if p == 1:
         return emit("mul", input, 0.0, out=target)
-    # Dropped elements get the lowest value; then mean and variance are set right again.
+    # Dropped elements get the lowest value; then mean and variance are restored.
     scale = ((1 - p) * (1 + p * _LOWEST**2)) ** -0.5
     shift = -scale * _LOWEST * p
     mixed = emit("where", _kept(input, p, shape), input, _LOWEST)
@@ -136,7 +136,7 @@ def _alpha(
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, out: Any = None
 ) -> Tensor:
-    """Dropout that keeps mean and variance of what `selu` gives.
+    """Dropout that preserves the mean and variance of the results of `selu`.
 
     >>> F.alpha_dropout(infinicore.ones(2))
     tensor([1., 1.])

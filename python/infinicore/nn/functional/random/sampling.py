@@ -17,8 +17,8 @@ from infinicore.functions._operands import filled, wide_floats
 def gumbel_softmax(
     logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """softmax((logits + noise) / tau) with the noise of Gumbel's distribution: a sample of
-    categories, and of one-hot ones if `hard`.
+    """softmax((logits + noise) / tau) with Gumbel noise: a relaxed sample of categories, or one-hot
+    samples if `hard`.
 
     >>> F.gumbel_softmax(infinicore.zeros(2, 3), hard=True).sum()
     tensor(2.)
@@ -28,7 +28,7 @@ def gumbel_softmax(
     place = dimension(name, dim, logits.ndim)
     x = wide_floats(logits)
     draws = _core.empty(x.shape, x.dtype, x.device)
-    # Without 0, whose logarithm is none.
+    # Excludes 0, whose logarithm is infinite.
     emit("random_uniform", out=draws, seed=0, offset=0, low=1e-7, high=1.0)
     noise = emit("neg", emit("log", emit("neg", emit("log", draws))))
     soft = emit("softmax", emit("div", emit("add", x, noise), float(tau)), axis=place)
@@ -51,8 +51,8 @@ def random_sample(
     out: Any = None,
 ) -> Tensor:
     """The index of a token, drawn by the number random_val in [0, 1) from logits [V] with a
-    temperature, among the `topk` largest and those that make up the share `topp`. An int32 without
-    dimensions.
+    temperature, among the `topk` largest and those that make up the probability `topp`. A
+    zero-dimensional int32.
 
     >>> F.random_sample(infinicore.tensor([0.0, 5.0, 1.0]), 0.5, 0.9, 1, 1.0)
     tensor(1, dtype=infinicore.int32)

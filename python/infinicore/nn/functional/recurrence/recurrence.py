@@ -27,8 +27,8 @@ def _run(
     *inputs: Tensor | None,
     **values: Any,
 ) -> Tensor:
-    """The operator, over a state that a pool has updated afterwards. A new state that nobody asked
-    for is dropped."""
+    """Runs the operator; a pool of states is updated in place. A new state that was not requested
+    is dropped."""
     spare = None if pool else _core.empty(state.shape, state.dtype, state.device)
     result = emit(name, state, *inputs, out=[None, spare], **values)
     made: Tensor = result[0] if isinstance(result, tuple) else result
@@ -47,8 +47,8 @@ def causal_conv1d(
 ) -> Tensor:
     """A convolution of each channel of qkv [B, T, C] with the four latest values: weight [C, 1, 4],
     bias [C]. conv_state [B, C, 3] holds the values before, oldest first. With index tensors it is a
-    pool, read at the initial and written at the final indices; cu_seqlens [R + 1] parts the tokens
-    of a batch of 1 into requests.
+    pool, read at the initial and written at the final indices; cu_seqlens [R + 1] divides the
+    tokens of a batch of 1 into requests.
 
     >>> x, state = infinicore.ones(1, 1, 2), infinicore.zeros(1, 2, 3)
     >>> F.causal_conv1d(x, state, infinicore.ones(2, 1, 4))
@@ -74,7 +74,7 @@ def recurrent_gated_delta_rule(
 ) -> Tensor:
     """One token of the gated delta rule: q, k [B, 1, Hk, Dk], v [B, 1, Hv, Dv], g and beta
     [B, 1, Hv], state [B, Hv, Dv, Dk], or a pool of states with both index tensors, which is
-    updated. The dimension of the one token may be left out: q [B, Hk, Dk], g [B, Hv].
+    updated. The token dimension may be omitted: q [B, Hk, Dk], g [B, Hv].
 
     >>> x, gate = infinicore.ones(1, 1, 1, 1), infinicore.ones(1, 1, 1)
     >>> F.recurrent_gated_delta_rule(x, x, x, gate, gate, infinicore.zeros(1, 1, 1, 1))
@@ -109,8 +109,8 @@ def chunk_gated_delta_rule(
     use_qk_l2norm: bool = False,
     chunk_size: int = 64,
 ) -> Tensor:
-    """`recurrent_gated_delta_rule` over any number of tokens; cu_seqlens [R + 1] parts those of a
-    batch of 1 into requests. `chunk_size` changes nothing but the order of the work.
+    """`recurrent_gated_delta_rule` over any number of tokens; cu_seqlens [R + 1] divides those of a
+    batch of 1 into requests. `chunk_size` affects only the order of the computation.
 
     >>> x, gate = infinicore.ones(1, 2, 1, 1), infinicore.ones(1, 2, 1)
     >>> F.chunk_gated_delta_rule(x, x, x, gate, gate, infinicore.zeros(1, 1, 1, 1)).flatten()
@@ -147,7 +147,7 @@ def kimi_delta_attention(
     lower_bound: float = -5.0,
     use_qk_l2norm: bool = True,
 ) -> Tensor:
-    """The delta rule with a decay of each channel: q, k, v, g [B, T, H, D], beta [B, T, H], A_log
+    """The delta rule with a decay for each channel: q, k, v, g [B, T, H, D], beta [B, T, H], A_log
     [H], dt_bias [H, D], state [B, H, D, D] or a pool of states with both index tensors, which is
     updated. The decay is exp(lower_bound * sigmoid(exp(A_log) * (g + dt_bias))).
 

@@ -1,4 +1,4 @@
-"""Distances, similarity, and vectors of length 1."""
+"""Distances, similarity, and normalisation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def pairwise_distance(
 
 @function
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension; lengths below eps count as eps.
+    """The cosine of the angle between vectors along a dimension; norms below eps are replaced by
+    eps.
 
     >>> F.cosine_similarity(infinicore.tensor([1.0, 0.0]), infinicore.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
@@ -82,7 +83,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def normalize(
     input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12
 ) -> Tensor:
-    """input / max(its p-norm along dimensions, eps).
+    """input / max(p-norm of input along dim, eps).
 
     >>> F.normalize(infinicore.tensor([3.0, 4.0]), dim=0)
     tensor([0.6000, 0.8000])

@@ -14,7 +14,8 @@ __all__ = ["RopeAlgo", "rope"]
 
 
 class RopeAlgo(enum.IntEnum):
-    """Which elements of a head make a pair: neighbours (GPT_J), or one of each half (GPT_NEOX)."""
+    """Which elements of a head form a pair: adjacent ones (GPT_J), or one of each half
+    (GPT_NEOX)."""
 
     GPT_J = 0
     GPT_NEOX = 1
@@ -44,7 +45,7 @@ def rope(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Pairs of each head's elements, rotated by the angle of the token's position. x is [tokens,
+    """Rotates pairs of each head's elements by the angles of the token's position. x is [tokens,
     heads, size] or [batch, tokens, heads, size], pos_ids [tokens] or [batch, tokens], the tables
     [positions, size / 2].
 

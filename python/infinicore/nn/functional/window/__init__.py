@@ -1,1 +1,1 @@
-"""Windows of images: pooling, resampling, columns."""
+"""Pooling, resampling, and unfolding of images."""

@@ -1,4 +1,4 @@
-"""Windows as columns, and back."""
+"""Windows as columns, and the inverse."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _counts(
     pads: list[int],
     gaps: list[int],
 ) -> list[int]:
-    """How many windows there are in each direction."""
+    """The number of windows in each dimension."""
     found = []
     for size, width, step, edge, gap in zip(image, kernel, steps, pads, gaps, strict=True):
         reach = gap * (width - 1) + 1
@@ -79,7 +79,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """The columns that `unfold` makes, added up in an image of `output_size`: input [N, C * kernel
+    """Adds up the columns of `unfold` into an image of `output_size`: input [N, C * kernel
     elements, windows] or without N gives [N, C, H, W].
 
     >>> F.fold(infinicore.ones(1, 4, 1), (2, 2), 2).shape

@@ -1,4 +1,4 @@
-"""Pools at random places, and the way back from pools of largest elements."""
+"""Fractional max pooling, and max unpooling."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _unpool(rank: int) -> Any:
     def room_of(
         x: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
     ) -> list[int]:
-        """The sizes of an image."""
+        """The spatial sizes of the result."""
         if output_size is not None:
             return sizes(name, "output_size", list(output_size)[-rank:], rank)
         kernel = sizes(name, "kernel_size", kernel_size, rank, 1)

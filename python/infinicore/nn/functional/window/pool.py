@@ -1,4 +1,4 @@
-"""Pools: the largest elements, means and p-norms of windows or of bins."""
+"""Pooling: maxima, means and p-norms of windows or bins."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def adaptive_avg_pool3d(
     input: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    # Called x here and input in torch: it goes by both names.
+    # Called x here and input in torch: both names are accepted.
     result: Tensor = _adaptive_avg_pool3d(input if x is None else x, output_size, out=out)
     return result
 

@@ -1,4 +1,4 @@
-"""Images in other sizes and at other places."""
+"""Resizing and resampling of images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
 
-# The operator's names, and the numbers of dimensions.
+# The operator's mode names, and the numbers of spatial dimensions.
 _MODES = {
     "nearest": ("nearest", (1, 2, 3)),
     "nearest-exact": ("nearest-exact", (1, 2, 3)),
@@ -41,8 +41,8 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """input [N, C, ...] with an image of another size: of `size`, or of its own times
-    `scale_factor`. Modes: nearest, nearest-exact, linear, bilinear, trilinear, bicubic, area.
+    """Resize the images of input [N, C, ...] to `size`, or by `scale_factor`. Modes: nearest,
+    nearest-exact, linear, bilinear, trilinear, bicubic, area.
 
     >>> F.interpolate(infinicore.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
@@ -92,7 +92,7 @@ def upsample(
     *,
     out: Any = None,
 ) -> Tensor:
-    """As `interpolate`.
+    """An alias of `interpolate`.
 
     >>> F.upsample(infinicore.ones(1, 1, 2), scale_factor=2).shape
     infinicore.Size([1, 1, 4])
@@ -137,8 +137,8 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Elements of input [N, C, H, W] at the places of grid [N, h, w, 2], which lie between -1 and
-    1, x before y; with a third dimension [N, C, D, H, W] and [N, d, h, w, 3].
+    """Samples of input [N, C, H, W] at the positions in grid [N, h, w, 2], (x, y) between -1 and 1;
+    volumes are [N, C, D, H, W] with grid [N, d, h, w, 3].
 
     >>> F.grid_sample(infinicore.ones(1, 1, 2, 2), infinicore.zeros(1, 1, 1, 2))
     tensor([[[[1.]]]])
@@ -168,8 +168,8 @@ def grid_sample(
 
 @function
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = False) -> Tensor:
-    """The grid of places for `grid_sample` that belongs to affine maps theta [N, 2, 3] and images
-    of size (N, C, H, W): [N, H, W, 2]. With theta [N, 3, 4] and (N, C, D, H, W): [N, D, H, W, 3].
+    """The sampling grid for `grid_sample` of affine maps theta [N, 2, 3] and images of size (N, C,
+    H, W): [N, H, W, 2]. With theta [N, 3, 4] and (N, C, D, H, W): [N, D, H, W, 3].
 
     >>> theta = infinicore.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> F.affine_grid(theta, (1, 1, 1, 2))

@@ -1,4 +1,4 @@
-"""Pools that give the places of the elements too, under names of their own."""
+"""Pooling functions that also return indices, as separate names."""
 
 from __future__ import annotations
 
