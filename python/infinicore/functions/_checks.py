@@ -1,4 +1,4 @@
-"""Checks of arguments that no declaration makes, with errors that say what was expected."""
+"""Checks of arguments beyond those of the declarations, with errors that say what was expected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def expect(
     expected: str,
     error: type[Exception] = ValueError,
 ) -> None:
-    """An error that says what was expected, unless the condition holds."""
+    """Raises an error that says what was expected, unless the condition holds."""
     if not holds:
         raise error(f"{name}: {argument} is {found}: expected {expected}")
 
@@ -37,7 +37,7 @@ def need_tensor(name: str, argument: str, value: Any, rank: int | None = None) -
 
 
 def expect_shape(holds: bool, name: str, argument: str, tensor: Tensor, expected: str) -> None:
-    """As `expect`, of the shape of a tensor."""
+    """Like `expect`, for the shape of a tensor."""
     expect(holds, name, f"{argument}.shape", tuple(tensor.shape), expected)
 
 
@@ -49,7 +49,7 @@ def need_rank(
     or_more: bool = False,
     error: type[Exception] = RuntimeError,
 ) -> None:
-    """A tensor of so many dimensions."""
+    """Checks the number of dimensions of a tensor."""
     need_tensor(name, argument, tensor)
     if tensor.ndim < rank or (tensor.ndim > rank and not or_more):
         if not tensor.ndim and rank == 1 and or_more:
@@ -59,7 +59,7 @@ def need_rank(
 
 
 def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tensor:
-    """A tensor of this shape; None means any size."""
+    """Checks the shape of a tensor; None means any size."""
     need_tensor(name, argument, value)
     found = tuple(value.shape)
     fits = len(found) == len(shape) and all(
@@ -71,7 +71,7 @@ def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tens
 
 
 def same_shape(name: str, input: Tensor, target: Tensor, argument: str = "target") -> None:
-    """Two tensors of shapes that broadcast."""
+    """Checks two tensors whose shapes must broadcast."""
     try:
         broadcast([tuple(input.shape), tuple(target.shape)])
     except ValueError:
@@ -82,7 +82,7 @@ def same_shape(name: str, input: Tensor, target: Tensor, argument: str = "target
 
 
 def batched(name: str, input: Tensor, spatial: int) -> tuple[Tensor, bool]:
-    """Input [N, C, *spatial], and whether the first dimension was missing."""
+    """Input as [N, C, *spatial], and whether the first dimension was missing."""
     need_tensor(name, "input", input)
     ranks = (spatial + 1, spatial + 2)
     expect(input.ndim in ranks, name, "input.ndim", input.ndim, f"{ranks[0]} or {ranks[1]}")
@@ -91,7 +91,7 @@ def batched(name: str, input: Tensor, spatial: int) -> tuple[Tensor, bool]:
 
 
 def integers(name: str, argument: str, value: Any, kind: dtype = int64) -> Tensor:
-    """Indices in one type."""
+    """Indices as integers of one type."""
     need_tensor(name, argument, value)
     if value.dtype.is_floating_point or value.dtype._code in ("BOOL", "F8"):
         raise TypeError(f"{name}: {argument} has type {value.dtype!r}: expected integers")
@@ -102,7 +102,7 @@ def integers(name: str, argument: str, value: Any, kind: dtype = int64) -> Tenso
 
 
 def dimension(name: str, dim: Any, rank: int, argument: str = "dim") -> int:
-    """One of `rank` dimensions, counted from the front. A tensor of no dimensions has dimension 0
+    """One of `rank` dimensions, counted from the front. A zero-dimensional tensor has dimension 0
     too."""
     rank = max(rank, 1)
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
@@ -130,7 +130,7 @@ def dims_of(name: str, tensor: Tensor, dim: Any, argument: str = "dim") -> list[
 
 
 def folded_dims(name: str, tensor: Tensor, dim: Any) -> list[int] | None:
-    """The dimensions that an operator folds; None for a tensor that has none."""
+    """The dimensions that an operator reduces; None for a zero-dimensional tensor."""
     dims = dims_of(name, tensor, dim)
     return dims if tensor.ndim else None
 

@@ -1,5 +1,5 @@
-"""Checks of values. Out-of-range indices and targets raise on the CPU, except while a graph is
-recorded; on a device they are ignored."""
+"""Checks of values. Out-of-range indices and targets raise an error on the CPU, except while a
+graph is recorded; on a device they are not checked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Made = TypeVar("Made", bound=Callable[..., Any])
 
 
 def is_known(tensor: Any) -> bool:
-    """Whether the values of a tensor may be read: it is on the CPU, and nothing is recorded."""
+    """Whether the values of a tensor can be read: it is on the CPU, and no graph is recorded."""
     return isinstance(tensor, Tensor) and tensor.device is _CPU and not _core.is_recording()
 
 
 def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> bool:
     """Raises IndexError for an index that is not below the size, or negative unless it `wraps`.
-    Whether some may be negative."""
+    Returns whether some may be negative."""
     if not is_known(index):
         return True
     if index.dtype is not int64 and index.dtype.is_floating_point:
@@ -40,7 +40,7 @@ def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = Fals
 
 
 def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
-    """As `check_indices`, for classes, of which one number is no class."""
+    """Like `check_indices`, for classes with one ignored number."""
     if not is_known(target) or target.dtype.is_floating_point:
         return
     try:
@@ -51,7 +51,7 @@ def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
 
 
 def check_range(name: str, argument: str, value: Any, low: float, high: float) -> None:
-    """Raises RuntimeError for an element that is NaN or not from `low` to `high`."""
+    """Raises RuntimeError for an element that is NaN or outside `low` to `high`."""
     if not is_known(value) or not value.numel() or value.dtype is bool_:
         return
     least, most = (emit(fold, value.reshape(-1), dim=[0]).item() for fold in ("amin", "amax"))
@@ -61,7 +61,7 @@ def check_range(name: str, argument: str, value: Any, low: float, high: float) -
 
 
 def with_check(check: Callable[..., None]) -> Callable[[Made], Made]:
-    """A function whose arguments are checked by another one, which takes the same ones."""
+    """A function whose arguments are checked by another function with the same parameters."""
 
     def decorate(made: Made) -> Made:
         @functools.wraps(made)
@@ -76,8 +76,8 @@ def with_check(check: Callable[..., None]) -> Callable[[Made], Made]:
 
 
 def with_checked_index(made: Any) -> Any:
-    """A function whose arguments begin with input, dim and index, with its index checked. It is a
-    method too, also in place."""
+    """A function whose arguments begin with input, dim and index, with a check of the index. It is
+    also a method, and an in-place method."""
     name = made.__name__
 
     @functools.wraps(made)
@@ -98,7 +98,7 @@ def with_checked_index(made: Any) -> Any:
 
 
 def check_indices_along(name: str, input: Any, dim: Any, index: Any, wraps: bool = False) -> None:
-    """As `check_indices`, for a dimension of a tensor. Other mistakes are left to the function
+    """Like `check_indices`, for a dimension of a tensor. Other errors are left to the function
     itself."""
     if not isinstance(input, Tensor) or isinstance(dim, bool) or not isinstance(dim, int):
         return

@@ -1,4 +1,4 @@
-"""Operands in the types and layouts that operators take, and results where they are wanted."""
+"""Operands in the types and layouts that operators support, and results in `out`."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from infinicore._tensor import Tensor
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Halves as float32, for what would lose too much in between."""
+    """Half types as float32, where intermediate results would lose too much precision."""
     return cast_to(tensor, float32) if tensor.dtype in (float16, bfloat16) else tensor
 
 
 def floats(tensor: Tensor) -> Tensor:
-    """Integers as the default type of floats."""
+    """Integers as the default floating-point type."""
     return tensor if category(tensor.dtype) > 1 else cast_to(tensor, get_default_dtype())
 
 
 def wide_floats(tensor: Tensor) -> Tensor:
-    """Halves as float32, integers as the default type of floats."""
+    """Half types as float32, integers as the default floating-point type."""
     return floats(wide(tensor))
 
 
@@ -51,12 +51,12 @@ def float32_at_least(tensor: Tensor) -> Tensor:
 
 
 def has_rows(tensor: Any) -> bool:
-    """Whether the elements of the last dimension are side by side."""
+    """Whether the last dimension has unit stride."""
     return isinstance(tensor, Tensor) and fits_layout(tensor, "1")
 
 
 def with_rows(tensor: Tensor) -> Tensor:
-    """The tensor itself if the elements of its last dimension are side by side, else a copy."""
+    """The tensor itself if its last dimension has unit stride, else a copy."""
     return tensor if has_rows(tensor) else tensor.contiguous()
 
 
@@ -70,7 +70,7 @@ def counting(count: int, like: Tensor, step: int = 1, kind: dtype = int64) -> Te
 
 
 def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Tensor:
-    """One value everywhere."""
+    """A tensor filled with one value."""
     return emit("fill", out=_core.empty(tuple(shape), kind, like.device), value=float(value))
 
 
@@ -78,7 +78,7 @@ def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Ten
 
 
 def reduced(name: str, loss: Tensor, reduction: str, kind: dtype) -> Tensor:
-    """Losses themselves, their mean or their sum, in the type of the result."""
+    """The losses, their mean or their sum, in the type of the result."""
     if reduction == "none":
         return cast_to(loss, kind)
     if reduction in ("mean", "sum"):
@@ -87,7 +87,7 @@ def reduced(name: str, loss: Tensor, reduction: str, kind: dtype) -> Tensor:
 
 
 def store(target: Tensor, value: Tensor) -> None:
-    """The elements of a value into a tensor, in its type."""
+    """Copies a value into a tensor, converted to its type."""
     if target is not value:
         target.copy_(cast_to(value, target.dtype))
 
@@ -96,7 +96,7 @@ def store(target: Tensor, value: Tensor) -> None:
 
 
 def rows_of(name: str, argument: str, cache: Tensor) -> Tensor:
-    """A cache [blocks, block_size, ...] with its first two dimensions as one, without a copy."""
+    """A view of a cache [blocks, block_size, ...] with its first two dimensions merged."""
     try:
         return cache.view(-1, *cache.shape[2:])
     except RuntimeError:
@@ -106,8 +106,8 @@ def rows_of(name: str, argument: str, cache: Tensor) -> Tensor:
 
 
 def store_rows(name: str, cache: Tensor, slots: Tensor, values: Tensor) -> None:
-    """Row slots[t] of a cache [blocks, block_size, D] becomes values[t]; slots that there are not,
-    negative ones among them, are skipped."""
+    """Row slots[t] of a cache [blocks, block_size, D] becomes values[t]; invalid slots, such as
+    negative ones, are skipped."""
     values = cast_to(values, cache.dtype)
     if cache.dtype._code in ("F16", "BF16", "F32") and has_rows(cache):
         pages, rows = cache.unsqueeze(1), values.unsqueeze(1)

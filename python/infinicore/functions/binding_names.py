@@ -1,5 +1,5 @@
-"""Functions that write into their first arguments, with the names and the order of arguments that
-programs of the compiled module use."""
+"""Functions that write to their first arguments, with the names and argument order of the compiled
+module that older programs use."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def moe_topk_softmax_(
     renormalize: bool = False,
     moe_softcapping: float = 0.0,
 ) -> None:
-    """The largest probabilities of each row of scores [tokens, experts] into topk_weights [tokens,
-    topk] of float32 and topk_indices of int32; the bias takes part in the choice only."""
+    """Writes the largest probabilities of each row of scores [tokens, experts] to topk_weights
+    [tokens, topk] of float32 and topk_indices of int32; the bias affects only the choice."""
     emit(
         "moe_topk_softmax",
         gating_output,
@@ -35,7 +35,7 @@ def fp8_mla_rmsnorm_cache_(
     slot_mapping: Tensor,
     eps: float,
 ) -> None:
-    """Latents [tokens, 512], normalised and in float8, with their rotary keys [tokens, 64] into
+    """Writes latents [tokens, 512], normalised and in float8, and their rotary keys [tokens, 64] to
     slots of a cache [pages, block_size, 656] of bytes."""
     emit("fp8_mla_rmsnorm_cache", cache, compressed_kv, norm_weight, rope, slot_mapping, eps=eps)
 
@@ -49,8 +49,8 @@ def fp8_mla_rmsnorm_dual_cache_(
     slot_mapping: Tensor,
     eps: float,
 ) -> None:
-    """As fp8_mla_rmsnorm_cache_, and what the bytes mean into vendor_cache [pages, block_size,
-    576] of bfloat16."""
+    """Like fp8_mla_rmsnorm_cache_, and writes the dequantized values to vendor_cache [pages,
+    block_size, 576] of bfloat16."""
     emit(
         "fp8_mla_rmsnorm_cache",
         cache,
@@ -64,8 +64,8 @@ def fp8_mla_rmsnorm_dual_cache_(
 
 
 def fp8_indexer_quant_(q_fp8: Tensor, weights_fp32: Tensor, q: Tensor, weights: Tensor) -> None:
-    """Queries [tokens, heads, size] in float8 into q_fp8; their scales, multiplied with the weights
-    [tokens, heads], into weights_fp32."""
+    """Writes queries [tokens, heads, size] in float8 to q_fp8; their scales, multiplied by the
+    weights [tokens, heads], to weights_fp32."""
     emit("fp8_indexer_quant", q, weights, out=(q_fp8, weights_fp32))
 
 
@@ -84,8 +84,8 @@ def fused_fp8_indexer_(
     eps: float,
     weights_scale: float,
 ) -> None:
-    """What the indexer needs of new tokens: rotated queries in float8 into q_fp8, weights with
-    their scales into weights_fp32, and normalised and rotated keys into slots of k_cache."""
+    """Prepares new tokens for the indexer: writes rotated queries in float8 to q_fp8, weights with
+    their scales to weights_fp32, and normalised and rotated keys to slots of k_cache."""
     emit(
         "fused_fp8_indexer",
         k_cache,
@@ -112,8 +112,8 @@ def fp8_indexer_logits_(
     positions: Tensor,
     request_ids: Tensor,
 ) -> None:
-    """The indexer's scores of all keys up to each token's position into logits [tokens, keys]; -inf
-    where there is no such key."""
+    """Writes the indexer's scores of all keys up to each token's position to logits [tokens, keys];
+    -inf where there is no such key."""
     inputs = (q_fp8, kv_cache, block_tables, weights_fp32, positions, request_ids)
     emit("fp8_indexer_logits", *inputs, out=logits)
 
@@ -126,14 +126,14 @@ def fp8_sparse_mla_(
     topk_lens: Tensor,
     scale: float,
 ) -> None:
-    """Attention of queries [tokens, heads, 576] to the entries of a cache in float8 that the first
-    topk_lens indices of each token name, into output [tokens, heads, 512]."""
+    """Attention of queries [tokens, heads, 576] over the entries of a float8 cache given by the
+    first topk_lens indices of each token, written to output [tokens, heads, 512]."""
     emit("fp8_sparse_mla", query, kv_cache, indices, topk_lens, scale=scale, out=output)
 
 
 def select_last_token_hidden_(output: Tensor, hidden_states: Tensor, input_offsets: Tensor) -> None:
-    """The last token of each request, of hidden_states [1, tokens, size] that input_offsets
-    [requests + 1] parts, into output [1, requests, size].
+    """Copies the last token of each request to output [1, requests, size]; input_offsets [requests
+    + 1] divides hidden_states [1, tokens, size] into requests.
 
     >>> out, offsets = infinicore.zeros(1, 1, 2), infinicore.tensor([0, 3], dtype=infinicore.int32)
     >>> infinicore.select_last_token_hidden_(out, infinicore.ones(1, 3, 2), offsets)

@@ -1,4 +1,4 @@
-"""There are no gradients here: what programs say to be without them changes nothing."""
+"""There are no gradients here, so the functions that disable them do nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def no_grad() -> _Nothing: ...
 @overload
 def no_grad(function: Called) -> Called: ...
 def no_grad(function: Any = None) -> Any:
-    """For a `with`, or above a function: nothing has gradients anyway.
+    """A context manager and decorator without effect: there are no gradients.
 
     >>> with infinicore.no_grad():
     ...     infinicore.ones(1) + 1
@@ -33,7 +33,7 @@ def inference_mode(mode: bool = True) -> _Nothing: ...
 @overload
 def inference_mode(mode: Called) -> Called: ...
 def inference_mode(mode: Any = True) -> Any:
-    """For a `with`, or above a function: it is always so.
+    """A context manager and decorator without effect: inference mode is always on.
 
     >>> with infinicore.inference_mode():
     ...     infinicore.ones(1) + 1

@@ -1,4 +1,4 @@
-"""What tensors and element types are."""
+"""Queries about tensors and element types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class finfo:  # noqa: N801
         self.bits = 8 * kind.itemsize
         self.eps = 2.0**-mantissa
         self.tiny = self.smallest_normal = 2.0 ** (1 - bias)
-        # In 8 bits only one pattern is NaN and none is infinite.
+        # float8_e4m3fn has only one NaN pattern and no infinities.
         self.max = 448.0 if kind._code == "F8" else (2 - self.eps) * 2.0**bias
         self.min = -self.max
         self.resolution = 10.0 ** -int(mantissa * 0.30103)
@@ -90,7 +90,7 @@ def is_complex(input: Tensor) -> bool:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not 0.
+    """Whether the only element is nonzero.
 
     >>> infinicore.is_nonzero(infinicore.ones(1))
     True
@@ -100,7 +100,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    """How many elements there are.
+    """The number of elements.
 
     >>> infinicore.numel(infinicore.ones(2, 3))
     6
@@ -109,7 +109,8 @@ def numel(input: Tensor) -> int:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether arithmetic may put values of a type into another: never into a lower category.
+    """Whether values of a type can be cast to another under promotion rules: never to a lower
+    category.
 
     >>> infinicore.can_cast(infinicore.float32, infinicore.int32)
     False

@@ -17,8 +17,8 @@ from infinicore.functions.attention.paged import _mha_varlen as mha_varlen_of_pa
 def _composed(
     q: Tensor, k: Tensor, v: Tensor, scale: float, hidden: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    """softmax(scale * q k^T + bias) v of q [B, H, L, D], k [B, Hkv, T, D], v [B, Hkv, T, E], where
-    no operator does it. Hidden keys count for nothing; a query that sees none gives zeros."""
+    """softmax(scale * q k^T + bias) v of q [B, H, L, D], k [B, Hkv, T, D], v [B, Hkv, T, E], for
+    cases without an operator. Masked keys are ignored; a query without visible keys gives zeros."""
     group = q.shape[1] // k.shape[1]
     heads = (q.shape[0], k.shape[1], group, q.shape[2])
     rows = float32_at_least(q).reshape(heads[0] * heads[1], group * heads[3], q.shape[3])
@@ -96,7 +96,7 @@ def _mha_varlen(
     alibi_slopes: Tensor | None,
     scale: float,
 ) -> Tensor:
-    # Packed keys are a cache of pages of one row, and a sequence's pages follow one another.
+    # Packed keys are a cache with pages of one row, where a sequence's pages are consecutive.
     begins, ends = bounds_k[:-1], bounds_k[1:]
     tables = begins.unsqueeze(1) + counting(longest, q, kind=int32)
     return emit(  # type: ignore[no-any-return]
@@ -126,10 +126,10 @@ def mha_varlen(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Causal attention of sequences of many lengths: q [tokens, Hq, D], the rows of sequence s from
-    cum_seqlens_q[s] up to cum_seqlens_q[s + 1]. Keys and values are packed likewise, [tokens, Hkv,
-    D], or with `block_table` [sequences, blocks] lie in pages [pages, block_size, Hkv, D]. The last
-    query of a sequence sees all its keys. The result is [tokens, Hq, size of a value].
+    """Causal attention of sequences of varying lengths: q [tokens, Hq, D], the rows of sequence s
+    from cum_seqlens_q[s] up to cum_seqlens_q[s + 1]. Keys and values are packed likewise, [tokens,
+    Hkv, D], or with `block_table` [sequences, blocks] stored in pages [pages, block_size, Hkv, D].
+    The last query of a sequence sees all its keys. The result is [tokens, Hq, size of a value].
 
     >>> x = infinicore.ones(3, 1, 2)
     >>> bounds = infinicore.tensor([0, 1, 3])
@@ -157,7 +157,7 @@ def mha_varlen(
 
 
 def _bounds(name: str, argument: str, given: Tensor | None, tokens: Tensor) -> Tensor:
-    """Bounds of sequences; without any there is one."""
+    """Bounds of sequences; None means a single sequence."""
     if given is None:
         return counting(2, tokens, tokens.shape[0], kind=int32)
     made = integers(name, argument, given, int32)

@@ -1,6 +1,6 @@
-"""The index of sparse attention (DSA): scores of all keys, and the best of them.
+"""The indexer of sparse attention (DSA): scores of all keys, and the top k of them.
 
-The help of each function says what is assumed of it: they are known as kernels of one vendor only.
+The docstrings state the assumed semantics: these functions are known only as one vendor's kernels.
 Positions of keys count within their sequence; -1 means none.
 """
 
@@ -23,7 +23,7 @@ from infinicore.functions._operands import (
 
 
 def _store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
-    """Keys into slots of pages [pages, block_size, D] (or with a dimension of one head)."""
+    """Writes keys to slots of pages [pages, block_size, D] (or with a dimension of one head)."""
     need_tensor(name, "k", k)
     need_tensor(name, "kv_cache", kv_cache)
     if kv_cache.dtype._code in ("U8", "F8"):
@@ -39,8 +39,8 @@ def _store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
 
 @function
 def indexer_k_cache_(k: Tensor, kv_cache: Tensor, slot_mapping: Tensor) -> None:
-    """Writes the index's keys [tokens, D] into slots of kv_cache [pages, block_size, D]: row
-    slot_mapping[t], if there is one.
+    """Writes the indexer's keys [tokens, D] into slots of kv_cache [pages, block_size, D]: row
+    slot_mapping[t], if it is valid.
 
     >>> cache = infinicore.zeros(1, 2, 1)
     >>> infinicore.indexer_k_cache_(infinicore.ones(1, 1), cache, infinicore.tensor([1]))
@@ -81,7 +81,7 @@ def _mqa_logits(
     lengths = lengths[1:] - lengths[:-1]
     numbers = counting(tokens, q)
     request = emit("searchsorted", begins[1:].contiguous(), numbers, right=True)
-    # The last query of a request is at its last key.
+    # The last query of a request is at the position of its last key.
     pick = {"dim": 0}
     last = emit("index_select", lengths, request, **pick)
     behind = emit("index_select", begins[1:].contiguous(), request, **pick) - 1 - numbers
@@ -116,11 +116,12 @@ def compute_block_sparse_mqa_logits_(
     max_kv_len: int | None = None,
     max_context_len: int | None = None,
 ) -> None:
-    """The index's scores: logits[t, p] becomes the sum over heads of weights[t, h] * relu(q[t, h] .
-    k) for key p of the request of token t, and -inf for keys behind the token and those without a
+    """The indexer's scores: logits[t, p] becomes the sum over heads of weights[t, h] * relu(q[t, h]
+    . k) for key p of the request of token t, and -inf for keys behind the token and those without a
     page. logits [tokens, columns], q [tokens, heads, D], kv_cache [pages, block_size, D], weights
     [tokens, heads]; cu_seqlens [requests + 1] bound the queries and count the keys of requests. The
-    last query of a request is at its last key. The lengths at the end are not needed.
+    last query of a request is at the position of its last key. The trailing length arguments are
+    ignored.
 
     >>> logits, one = infinicore.zeros(1, 2), infinicore.ones(1, 1, 1)
     >>> bounds, table = infinicore.tensor([0, 1]), infinicore.tensor([[0]])
@@ -132,7 +133,7 @@ def compute_block_sparse_mqa_logits_(
 
 
 def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, ends: Tensor) -> None:
-    """The places of the largest of columns begins .. ends - 1, counted from the begin; then -1."""
+    """The indices of the largest of columns begins .. ends - 1, relative to begins; then -1."""
     need_tensor(name, "logits", logits, 2)
     rows, columns = logits.shape
     wanted = chosen.reshape(rows, -1) if rows else chosen
@@ -148,7 +149,7 @@ def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, en
         _core.empty(shape, int64, logits.device),
     )
     _, indices = emit("topk", masked, dim=1, k=count, largest=True, sorted=True, out=results)
-    # Closed columns are as small as those with -inf, so what was chosen is checked again.
+    # Excluded columns are as small as those with -inf, so the chosen indices are checked again.
     valid = indices < ends.view(rows, 1)
     if begins is not None:
         valid = valid & (indices >= begins.view(rows, 1))
@@ -166,8 +167,8 @@ def select_decode_topk_block_indices_(
     topk_indices: Tensor, logits: Tensor, seq_lens: Tensor
 ) -> None:
     """The positions of the largest logits [rows, columns] of each row among the first
-    seq_lens[row], descending, into topk_indices [rows, K]; -1 where there are too few. If a request
-    has n rows, its last one sees seq_lens keys, each one before it one less.
+    seq_lens[row], descending, written to topk_indices [rows, K]; -1 where there are too few. If a
+    request has n rows, its last one sees seq_lens keys, and each earlier one sees one key less.
 
     >>> chosen = infinicore.zeros(1, 2, dtype=infinicore.int32)
     >>> logits, lengths = infinicore.tensor([[1.0, 3.0, 9.0]]), infinicore.tensor([2])
@@ -190,9 +191,10 @@ def select_decode_topk_block_indices_(
 def select_prefill_topk_block_indices_(
     topk_indices: Tensor, logits: Tensor, cu_seqlen_ks: Tensor, cu_seqlen_ke: Tensor
 ) -> None:
-    """The places of the largest logits [rows, columns] of each row among the columns
-    cu_seqlen_ks[r] .. cu_seqlen_ke[r] - 1, descending, into topk_indices [rows, K]; -1 where there
-    are too few. They count from cu_seqlen_ks[r], where the keys of the row's request begin.
+    """The indices of the largest logits [rows, columns] of each row among the columns
+    cu_seqlen_ks[r] .. cu_seqlen_ke[r] - 1, descending, written to topk_indices [rows, K]; -1 where
+    there are too few. They are relative to cu_seqlen_ks[r], where the keys of the row's request
+    begin.
 
     >>> chosen = infinicore.zeros(1, 1, dtype=infinicore.int32)
     >>> begin, end = infinicore.tensor([1]), infinicore.tensor([3])
@@ -248,9 +250,9 @@ def _request_block_indices(
 def map_decode_request_block_indices_(
     output: Tensor, req_id: Tensor, block_table: Tensor, token_indices: Tensor, block_size: int
 ) -> None:
-    """Positions of keys within requests as rows of the cache: output[t, k] becomes page *
+    """Converts positions of keys within requests to rows of the cache: output[t, k] becomes page *
     block_size + offset, with the page of block_table[req_id[t]] that holds position
-    token_indices[t, k]; -1 stays -1, and marks positions without a page.
+    token_indices[t, k]; -1 stays -1, and also marks positions without a page.
 
     >>> output = infinicore.zeros(1, 2, dtype=infinicore.int32)
     >>> table, places = infinicore.tensor([[7]]), infinicore.tensor([[3, -1]])
@@ -273,9 +275,9 @@ def map_prefill_request_block_indices_(
     prefill_workspace_request_ids: Tensor | None = None,
     prefill_workspace_starts: Tensor | None = None,
 ) -> None:
-    """As map_decode_request_block_indices_. With `has_prefill_workspace` the keys of some requests
-    are packed: where prefill_workspace_request_ids[t] is not negative, it names the entry of
-    prefill_workspace_starts from which the positions of token t count.
+    """Like map_decode_request_block_indices_. With `has_prefill_workspace` the keys of some
+    requests are packed: where prefill_workspace_request_ids[t] is not negative, it is the index
+    into prefill_workspace_starts of the row that the positions of token t are relative to.
 
     >>> output = infinicore.zeros(1, 1, dtype=infinicore.int32)
     >>> zero, places = infinicore.tensor([0]), infinicore.tensor([[3]])
@@ -302,7 +304,7 @@ def map_prefill_request_block_indices_(
 
 @function
 def topk_indices_context_lens_(topk_lens: Tensor, indices: Tensor) -> None:
-    """How many of each row's indices [rows, ..., K] are not -1, into topk_lens [rows].
+    """Counts the indices [rows, ..., K] of each row that are not -1, into topk_lens [rows].
 
     >>> count = infinicore.zeros(1, dtype=infinicore.int32)
     >>> infinicore.topk_indices_context_lens_(count, infinicore.tensor([[4, 2, -1]]))

@@ -1,4 +1,4 @@
-"""What the index of sparse attention (DSA) needs of new tokens, in one call."""
+"""The preparation of new tokens for the indexer of sparse attention (DSA), in one call."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ def fused_deepseek_v2_indexer_postprocess_(
     eps: float,
     weights_scale: float,
 ) -> None:
-    """Queries, keys and weights of an index. q [tokens, heads, D] is rotated into q_out. A row of
-    kw [tokens, D + heads] is a key and the weights of the heads: the key goes through LayerNorm
-    (norm_weight, norm_bias [D], eps) and rotation into k_out [tokens, D], and for the first
-    `num_cache_tokens` tokens also into the slots of kv_cache [pages, block_size, D]; the weights
-    times `weights_scale` into weights_out [tokens, heads]. A row of cos_sin_cache [positions, R]
-    has cosines, then sines; the first R elements are rotated, as fused_rotary_embedding_ does it.
+    """The queries, keys and weights of an indexer. q [tokens, heads, D] is rotated into q_out. A
+    row of kw [tokens, D + heads] is a key and the weights of the heads: the key goes through
+    LayerNorm (norm_weight, norm_bias [D], eps) and rotation into k_out [tokens, D], and for the
+    first `num_cache_tokens` tokens also into the slots of kv_cache [pages, block_size, D]; the
+    weights times `weights_scale` into weights_out [tokens, heads]. A row of cos_sin_cache
+    [positions, R] has cosines, then sines; the first R elements are rotated, as in
+    fused_rotary_embedding_.
 
     >>> q_out, k_out, weights = (infinicore.zeros(1, n) for n in (2, 2, 1))
     >>> one, zero = infinicore.ones(2), infinicore.zeros(2)

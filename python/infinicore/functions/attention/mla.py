@@ -1,4 +1,4 @@
-"""Multi-head latent attention (MLA): a token has one row of a latent and a rotary part."""
+"""Multi-head latent attention (MLA): each token has one row with a latent and a rotary part."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from infinicore.functions.cache.mla import _joined
 
 @function
 def concat_mla_q(ql_nope: Tensor, q_pe: Tensor) -> Tensor:
-    """Queries [tokens, heads, L] and their rotary parts [tokens, heads, R] as [tokens, heads, L +
-    R].
+    """Concatenates queries [tokens, heads, L] and their rotary parts [tokens, heads, R] to [tokens,
+    heads, L + R].
 
     >>> infinicore.concat_mla_q(infinicore.ones(1, 1, 2), infinicore.zeros(1, 1, 1))
     tensor([[[1., 1., 0.]]])
@@ -54,9 +54,9 @@ def paged_attention_mla_(
     context_lens: Tensor,
     max_context_len: int | None = None,
 ) -> None:
-    """Latent attention of one query for each sequence, [S, H, 576], to the first context_lens[s]
+    """MLA of one query for each sequence, [S, H, 576], to the first context_lens[s]
     rows of its pages in kv_cache [pages, block_size, 576]; output [S, H, 512] becomes the weighted
-    sum of the rows' first elements. Other sizes serve too. `max_context_len` is not needed.
+    sum of the rows' first elements. Other sizes are supported too. `max_context_len` is ignored.
 
     >>> output, row = infinicore.zeros(1, 1, 2), infinicore.ones(1, 1, 3)
     >>> tables, lengths = infinicore.tensor([[0]]), infinicore.tensor([1])

@@ -30,7 +30,7 @@ def _mha_varlen(
     if bounds_k is None:
         raise TypeError(f"{name}: cum_seqlens_k is None: expected the lengths of the keys")
     bounds = integers(name, "cum_seqlens_k", bounds_k, int32)
-    # Some callers give lengths in place of their sums.
+    # Some callers pass lengths instead of cumulative sums.
     lengths = bounds if bounds.shape[0] == block_table.shape[0] else bounds[1:] - bounds[:-1]
     pages = (k.permute(0, 2, 1, 3), v.permute(0, 2, 1, 3), block_table)
     return emit(  # type: ignore[no-any-return]
@@ -49,8 +49,8 @@ def mha_kvcache(
     scale: float = 1.0,
 ) -> Tensor:
     """Causal attention of the last Lq tokens of each sequence, q [B, Lq, Hq, D], to pages [pages,
-    block_size, Hkv, D]; seqlens_k [B] count the new tokens, block_table is [B, blocks]. The result
-    is [B, Lq, Hq, size of a value].
+    block_size, Hkv, D]; seqlens_k [B] includes the new tokens, block_table is [B, blocks]. The
+    result is [B, Lq, Hq, size of a value].
 
     >>> cache, q = infinicore.ones(1, 4, 1, 2), infinicore.ones(1, 1, 1, 2)
     >>> infinicore.mha_kvcache(q, cache, cache, infinicore.tensor([3]), infinicore.tensor([[0]]))

@@ -1,4 +1,4 @@
-"""MLA over the keys that an index has chosen (sparse attention, DSA)."""
+"""MLA over the keys chosen by an indexer (sparse attention, DSA)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def sparse_flash_mla_(
     scale: float,
     attn_sink: Tensor | None = None,
 ) -> None:
-    """Latent attention of each token to the rows of the cache that its first topk_lens[t] indices
-    name: query [tokens, heads, 576], kv_cache [..., 576], indices [tokens, 1, K] or [tokens, K],
-    output [tokens, heads, 512]. `attn_sink` [heads] is one more score, of a value of zero. Indices
-    without a row are left out; a token without keys gives zeros.
+    """MLA of each token over the rows of the cache given by its first topk_lens[t] indices: query
+    [tokens, heads, 576], kv_cache [..., 576], indices [tokens, 1, K] or [tokens, K], output
+    [tokens, heads, 512]. `attn_sink` [heads] is an additional score whose value is zero. Invalid
+    indices are skipped; a token without keys gives zeros.
 
     >>> output, row = infinicore.zeros(1, 1, 1), infinicore.ones(1, 1, 2)
     >>> chosen, count = infinicore.tensor([[0, -1]]), infinicore.tensor([2])
@@ -50,7 +50,7 @@ def sparse_flash_mla_(
     lengths = integers(name, "topk_lens", topk_lens, int32).flatten()
     need_shape(name, "topk_lens", lengths, tokens)
     if attn_sink is None:
-        # The rows of the cache are pages of one row, the indices the table of each token.
+        # The cache is treated as pages of one row, and the indices as each token's block table.
         pages = cache.view(cache.shape[0], 1, 1, size)
         values = pages[..., :latent]
         made = emit(
@@ -67,7 +67,7 @@ def sparse_flash_mla_(
     hidden = hidden | (counting(count, query).view(1, count) >= lengths.view(tokens, 1))
     scores = (float32_at_least(query) @ keys.transpose(1, 2)) * scale
     scores = emit("where", hidden.unsqueeze(1), float("-inf"), scores)
-    # The sink is one more score whose value is zero.
+    # The sink is an additional score whose value is zero.
     sink = cast_to(attn_sink, float32).view(1, heads, 1).expand(tokens, heads, 1)
     top = emit("maximum", emit("amax", scores, dim=[2]).unsqueeze(2), sink)
     weights = emit("exp", scores - top)

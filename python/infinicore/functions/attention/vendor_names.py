@@ -1,4 +1,4 @@
-"""Paged attention on tensors of torch, under the names that code for two vendors calls it by."""
+"""Paged attention on torch tensors, under the names used by code for two vendors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from infinicore.functions.declared.attention import paged_attention, paged_atten
 
 
 def _borrowed(value: Any) -> Tensor:
-    """The tensor itself, or one over the memory of a torch tensor."""
+    """The tensor itself, or one that shares the memory of a torch tensor."""
     if isinstance(value, _core.Tensor):
         return value
     return _core.from_dlpack(value)
 
 
 def _pages(name: str, cache: Any, size: int, block_size: int) -> Tensor:
-    """A cache as [pages, heads, rows, D]: given so, or [pages, rows, heads, D], or with the heads
-    and their elements as one dimension."""
+    """A cache as [pages, heads, rows, D]: given in this layout, as [pages, rows, heads, D], or with
+    the heads and their elements merged."""
     given = _borrowed(cache)
     if given.ndim == 3:
         given = given.view(given.shape[0], given.shape[1], given.shape[2] // size, size)

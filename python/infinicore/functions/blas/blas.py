@@ -1,4 +1,4 @@
-"""Vector functions by their BLAS names. Those that change their arguments say so."""
+"""Vector functions by their BLAS names. Some modify their arguments, as documented."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _copied(x: Tensor, y: Tensor) -> Tensor:
 
 
 def blas_copy(x: Tensor, y: Tensor) -> Tensor:
-    """y takes over the elements of x, and is returned.
+    """Copies the elements of x to y, and returns y.
 
     >>> infinicore.blas_copy(infinicore.ones(1), infinicore.zeros(1))
     tensor([1.])
@@ -49,8 +49,8 @@ def _rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> Any:
 
 
 def rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The rotation that turns the point (x, y) onto the axis: c and s become its cosine and sine, x
-    the length, y what both can be found from again. All four are returned.
+    """The Givens rotation that maps the point (x, y) to the first axis: c and s become its cosine
+    and sine, x the length, and y the value from which both can be reconstructed. Returns all four.
 
     >>> x, y, c, s = (infinicore.tensor([each]) for each in (3.0, 4.0, 0.0, 0.0))
     >>> infinicore.rotg(x, y, c, s)[0]

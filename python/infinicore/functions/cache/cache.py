@@ -1,4 +1,4 @@
-"""Keys and values into caches, dense and in pages."""
+"""Writing keys and values to caches, dense and paged."""
 
 from __future__ import annotations
 

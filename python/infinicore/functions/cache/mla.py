@@ -1,4 +1,4 @@
-"""Latents and rotary keys into the caches of MLA."""
+"""Writing latents and rotary keys to MLA caches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _E4M3 = ALL["F8"]
 
 
 def _joined(first: Tensor, second: Tensor) -> Tensor:
-    """Two tensors side by side in the last dimension."""
+    """Two tensors concatenated in the last dimension."""
     return cat([first, second], -1)
 
 
 def _flat(name: str, argument: str, x: Any, tokens: int) -> Tensor:
-    """Rows of tokens; a dimension of one head may be in between."""
+    """The rows of tokens; there may be a dimension of one head in between."""
     need_tensor(name, argument, x)
     expect(x.ndim >= 2 and x.shape[0] == tokens, name, f"{argument}.shape", tuple(x.shape), "rows")
     return x.reshape(tokens, x.shape[-1])  # type: ignore[no-any-return]
@@ -37,7 +37,7 @@ def concat_and_cache_mla(
     scale: Tensor | None = None,
 ) -> Tensor:
     """Writes latents kv_c [tokens, L] and rotary keys k_pe [tokens, R] into slots of kv_cache
-    [pages, block_size, L + R], in place: row slot_mapping[t], if there is one. With
+    [pages, block_size, L + R], in place: row slot_mapping[t], if it is valid. With
     `kv_cache_dtype` "fp8" the cache is of float8, and the values are divided by scale[0]. Returns
     the cache.
 
@@ -50,7 +50,7 @@ def concat_and_cache_mla(
     need_tensor(name, "kv_cache", kv_cache, 3)
     slots = integers(name, "slot_mapping", slot_mapping).flatten()
     tokens = slots.shape[0]
-    latent, rotary = kv_c[:tokens], k_pe[:tokens]  # graphs may have rows to spare
+    latent, rotary = kv_c[:tokens], k_pe[:tokens]  # graphs may have padding rows
     latent, rotary = _flat(name, "kv_c", latent, tokens), _flat(name, "k_pe", rotary, tokens)
     size = latent.shape[1] + rotary.shape[1]
     need_shape(name, "kv_cache", kv_cache, None, None, size)
@@ -109,8 +109,8 @@ def concat_and_cache_mla_int8(
     kv_cache_scale: Tensor,
     slot_mapping: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """As concat_and_cache_mla, of int8, with the scale of each token's latent and rotary key in the
-    same slot of kv_cache_scale [pages, block_size, 2]. Returns both caches.
+    """Like concat_and_cache_mla for int8, with the scale of each token's latent and rotary key in
+    the same slot of kv_cache_scale [pages, block_size, 2]. Returns both caches.
 
     >>> cache = infinicore.zeros(1, 1, 3, dtype=infinicore.int8)
     >>> scales, row = infinicore.zeros(1, 1, 2), infinicore.ones(1, 2, dtype=infinicore.int8)

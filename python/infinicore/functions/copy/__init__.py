@@ -1,1 +1,1 @@
-"""Views and copies of elements in other places."""
+"""Views, and copies that rearrange elements."""

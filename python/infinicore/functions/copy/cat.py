@@ -1,4 +1,4 @@
-"""Tensors joined."""
+"""Joining tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infinicore.functions.copy.views import atleast_1d, atleast_2d, atleast_3d, 
 
 
 def _put(target: Tensor, source: Tensor) -> None:
-    """Elements into a view of a result."""
+    """Copies elements to a view of a result."""
     if target.dtype.is_complex:
         source = cast_to(source, target.dtype)
     emit("cast" if target.dtype is not source.dtype else "rearrange", source, out=target)
@@ -28,7 +28,7 @@ def _checked(name: str, tensors: Any) -> list[Tensor]:
 
 @function
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
-    """Tensors one behind the other along a dimension that they have.
+    """Concatenates tensors along an existing dimension.
 
     >>> infinicore.cat([infinicore.ones(2), infinicore.zeros(1)])
     tensor([1., 1., 0.])
@@ -37,7 +37,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 
 
 def _joined(name: str, tensors: list[Tensor], dim: int, out: Any) -> Tensor:
-    """Each tensor into its part of the result."""
+    """Copies each tensor to its part of the result."""
     # Tensors of shape (0,) fit everything.
     given = [each for each in tensors if tuple(each.shape) != (0,)] or [tensors[0]]
     first = given[0]
@@ -76,7 +76,7 @@ concat = concatenate = cat
 
 @function
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
-    """Tensors of one shape along a new dimension.
+    """Joins tensors of one shape along a new dimension.
 
     >>> infinicore.stack([infinicore.ones(2), infinicore.zeros(2)])
     tensor([[1., 1.],
@@ -95,7 +95,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 
 
 def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors side by side: along the second dimension, or the only one.
+    """Joins tensors horizontally: along the second dimension, or the only one.
 
     >>> infinicore.hstack([infinicore.ones(1), infinicore.zeros(1)])
     tensor([1., 0.])
@@ -105,7 +105,7 @@ def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 
 def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors one below the other: along the first dimension; vectors are rows.
+    """Joins tensors vertically: along the first dimension; vectors are rows.
 
     >>> infinicore.vstack([infinicore.ones(2), infinicore.zeros(2)]).shape
     infinicore.Size([2, 2])
@@ -117,7 +117,7 @@ row_stack = vstack
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All ways to take one element of each vector, as rows.
+    """The Cartesian product of vectors: all combinations of one element of each, as rows.
 
     >>> infinicore.cartesian_prod(infinicore.tensor([1, 2]), infinicore.tensor([3]))
     tensor([[1, 3],
@@ -133,7 +133,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 
 def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors along the third dimension.
+    """Joins tensors along the third dimension.
 
     >>> infinicore.dstack([infinicore.ones(2), infinicore.zeros(2)]).shape
     infinicore.Size([1, 2, 2])
@@ -142,7 +142,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors side by side; vectors are columns.
+    """Joins tensors horizontally; vectors are columns.
 
     >>> infinicore.column_stack([infinicore.ones(2), infinicore.zeros(2)])
     tensor([[1., 0.],
@@ -153,7 +153,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one large matrix; 0 elsewhere.
+    """A block diagonal matrix.
 
     >>> infinicore.block_diag(infinicore.ones(1, 2), infinicore.ones(1, 1))
     tensor([[1., 1., 0.],

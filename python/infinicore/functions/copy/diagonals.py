@@ -1,4 +1,4 @@
-"""Diagonals and triangles; parts replaced."""
+"""Diagonals and triangles, and copies with parts replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infinicore.functions.copy.views import diagonal
 
 @function
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension as the diagonal of matrices of zeros.
+    """Matrices with the last dimension as their diagonal, and zeros elsewhere.
 
     >>> infinicore.diag_embed(infinicore.tensor([1, 2]))
     tensor([[1, 0],
@@ -55,7 +55,7 @@ _diagonal = diagonal
 
 @function
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements as the diagonal of a matrix.
+    """A matrix with all elements on its diagonal.
 
     >>> infinicore.diagflat(infinicore.tensor([[1], [2]]))
     tensor([[1, 0],
@@ -79,7 +79,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
-    """A copy with another diagonal.
+    """A copy with the diagonal replaced.
 
     >>> infinicore.diagonal_scatter(infinicore.zeros(2, 2), infinicore.ones(2))
     tensor([[1., 0.],
@@ -92,7 +92,7 @@ def diagonal_scatter(
 
 @function
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with one place of a dimension replaced.
+    """A copy with one index of a dimension replaced.
 
     >>> infinicore.select_scatter(infinicore.zeros(2, 2), infinicore.ones(2), 0, 1)
     tensor([[0., 0.],
@@ -124,7 +124,7 @@ def slice_scatter(
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """A copy with the elements replaced that lie at these sizes and strides in memory.
+    """A copy with the elements of a strided view replaced.
 
     >>> infinicore.as_strided_scatter(infinicore.zeros(4), infinicore.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
@@ -146,7 +146,8 @@ def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
     need_rank(keeps, "input", input, 2, or_more=True)
     rows, columns = input.shape[-2:]
     above = max(-rows, min(diagonal, columns))
-    # Places in one range of numbers: that of a row lies `above` behind that of its column.
+    # Row and column indices in one range: that of a row is offset by `above` from that of its
+    # column.
     row, column = max(above, 0), max(-above, 0)
     size = max(row + rows, column + columns)
     places = emit("arange", out=_core.empty((size,), int32, input.device), start=0, step=1)
@@ -161,7 +162,7 @@ def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
 
 @function
 def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The lower triangles of matrices, 0 above; `diagonal` is the last one kept.
+    """The lower triangles of matrices, with zeros above; `diagonal` is the last one kept.
 
     >>> infinicore.tril(infinicore.ones(2, 2))
     tensor([[1., 0.],
@@ -172,7 +173,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 
 @function
 def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The upper triangles of matrices, 0 below; `diagonal` is the first one kept.
+    """The upper triangles of matrices, with zeros below; `diagonal` is the first one kept.
 
     >>> infinicore.triu(infinicore.ones(2, 2))
     tensor([[1., 1.],

@@ -1,4 +1,4 @@
-"""Elements reversed, rotated and rolled."""
+"""Reversing, rotating and rolling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _flip(input: Tensor, dims: Any) -> Tensor:
 
 
 def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
-    """The order along dimensions reversed.
+    """Reverses the order of elements along dimensions.
 
     >>> infinicore.flip(infinicore.arange(3), (0,))
     tensor([2, 1, 0])
@@ -34,7 +34,7 @@ def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
 
 
 def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
-    """Left and right exchanged: the second dimension reversed.
+    """Flips left and right: reverses the second dimension.
 
     >>> infinicore.fliplr(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -45,7 +45,7 @@ def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def flipud(input: Tensor, *, out: Any = None) -> Tensor:
-    """Up and down exchanged: the first dimension reversed.
+    """Flips up and down: reverses the first dimension.
 
     >>> infinicore.flipud(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -69,7 +69,7 @@ def _rot90(input: Tensor, k: int, dims: Any) -> Tensor:
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any = None) -> Tensor:
-    """Turned by k quarters in the plane of two dimensions, from the first towards the second.
+    """Rotates by k * 90 degrees in the plane of two dimensions, from the first towards the second.
 
     >>> infinicore.rot90(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -81,8 +81,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any =
 
 @function
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements shifted along dimensions, by a number each; those that leave one end enter at the
-    other. Without dims the elements are moved in order.
+    """Shifts elements along dimensions, by one number each; those shifted past the end reenter at
+    the start. Without dims the flattened tensor is shifted.
 
     >>> infinicore.roll(infinicore.arange(4), 1)
     tensor([3, 0, 1, 2])

@@ -11,7 +11,7 @@ from infinicore.functions._checks import expect
 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
-    """`nn.functional.pad` with a value.
+    """`nn.functional.pad` with a constant value.
 
     >>> infinicore.constant_pad_nd(infinicore.ones(1), [1, 0])
     tensor([0., 1.])

@@ -1,4 +1,4 @@
-"""Copies without gaps."""
+"""Contiguous copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _rearrange(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def rearrange(input: Tensor, other: Any = None, *, out: Any = None) -> Tensor:
-    """A copy without gaps, or into `out`. A second argument is ignored.
+    """A contiguous copy, or a copy to `out`. A second argument is ignored.
 
     >>> infinicore.rearrange(infinicore.ones(2, 3).T).is_contiguous()
     True

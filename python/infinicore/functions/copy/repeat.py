@@ -1,4 +1,4 @@
-"""Elements repeated, and their combinations."""
+"""Repetition of elements, and combinations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _tile(input: Tensor, dims: Any) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
-    """The tensor repeated along its dimensions, so many times each.
+    """Repeats the tensor along its dimensions, the given number of times each.
 
     >>> infinicore.tile(infinicore.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
@@ -46,7 +46,7 @@ def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
 
 
 def repeat(input: Tensor, *times: Any, repeats: Any = None) -> Tensor:
-    """The tensor repeated along its dimensions; more repeats than dimensions add some in front.
+    """Repeats the tensor along its dimensions; additional repeats add leading dimensions.
 
     >>> infinicore.repeat(infinicore.tensor([1, 2]), 2, 1).shape
     infinicore.Size([2, 2])
@@ -70,7 +70,7 @@ def _repeat_each(input: Tensor, repeats: int, dim: int) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element repeated in place: all equally often, or as often as a tensor says.
+    """Repeats each element: a fixed number of times, or as given by a tensor.
 
     >>> infinicore.repeat_interleave(infinicore.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -109,7 +109,7 @@ def _tensor_range(count: int, like: Tensor) -> Tensor:
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to choose r of the elements of a vector, as rows.
+    """All combinations of r elements of a vector, as rows.
 
     >>> infinicore.combinations(infinicore.tensor([1, 2, 3]))
     tensor([[1, 2],

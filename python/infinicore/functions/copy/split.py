@@ -1,4 +1,4 @@
-"""Parts of a dimension, as views."""
+"""Splitting along a dimension, into views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _parts(input: Tensor, dim: int, lengths: Sequence[int]) -> tuple[Tensor, ...
 def split(
     input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts of a dimension: each of a size (the last may be smaller), or of the sizes in a list.
+    """Splits a dimension into parts of one size (the last may be smaller), or of the sizes in a
+    list.
 
     >>> infinicore.split(infinicore.arange(5), 2)[2]
     tensor([4])
@@ -40,7 +41,7 @@ def split(
 
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of a dimension, of these sizes.
+    """Splits a dimension into parts of these sizes.
 
     >>> infinicore.split_with_sizes(infinicore.arange(5), [2, 3])[1]
     tensor([2, 3, 4])
@@ -49,7 +50,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """A dimension in a number of parts of one size; the last may be smaller, or some be missing.
+    """Splits a dimension into a number of parts of one size; the last may be smaller, or some
+    missing.
 
     >>> infinicore.chunk(infinicore.arange(5), 2)[1]
     tensor([3, 4])
@@ -60,7 +62,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, at) if size else _parts(input, at, [0] * chunks)
 
 
-# In torch these may be written without a gradient's knowing; here there are no gradients.
+# In torch these bypass autograd; here there are no gradients.
 unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
 
 
@@ -72,7 +74,8 @@ def tensor_split(
     sections: Any = None,
     indices: Any = None,
 ) -> tuple[Tensor, ...]:
-    """A dimension in a number of parts whose sizes differ by at most 1, or cut at given indices.
+    """Splits a dimension into a number of parts whose sizes differ by at most 1, or at given
+    indices.
 
     >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
     tensor([0, 1])
@@ -91,7 +94,7 @@ def tensor_split(
 
 
 def _one_of(name: str, *given: Any) -> Any:
-    """Where to cut, by place or by one of torch's two names."""
+    """Where to split, given positionally or by one of torch's two names."""
     named = [each for each in given if each is not None]
     if len(named) != 1:
         raise TypeError(f"{name}: got {len(named)} of indices, sections: expected one of them")
@@ -99,7 +102,8 @@ def _one_of(name: str, *given: Any) -> Any:
 
 
 def _cut(name: str, input: Tensor, rank: int, dim: int, *options: Any) -> tuple[Tensor, ...]:
-    """Parts along a dimension, or the last one, of a tensor of so many dimensions or more."""
+    """Splits along a dimension, or the last one, of a tensor with a minimum number of
+    dimensions."""
     need_rank(name, "input", input, rank, or_more=True)
     given, dim = _one_of(name, *options), min(dim, input.ndim - 1)
     if isinstance(given, int) and (given < 1 or input.shape[dim] % given):
@@ -110,7 +114,7 @@ def _cut(name: str, input: Tensor, rank: int, dim: int, *options: Any) -> tuple[
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts side by side: of the second dimension, or the only one.
+    """Splits horizontally: along the second dimension, or the only one.
 
     >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
     tensor([2, 3])
@@ -121,7 +125,7 @@ def hsplit(
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts one below the other: of the first dimension of two or more.
+    """Splits vertically: along the first dimension of two or more.
 
     >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
     infinicore.Size([2, 1])
@@ -132,7 +136,7 @@ def vsplit(
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts one behind the other: of the third dimension of three or more.
+    """Splits depthwise: along the third dimension of three or more.
 
     >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
     infinicore.Size([1, 1, 2])
@@ -141,7 +145,7 @@ def dsplit(
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All places of a dimension, each without it.
+    """Views of all indices of a dimension, which is removed.
 
     >>> infinicore.unbind(infinicore.tensor([[1, 2], [3, 4]]))[1]
     tensor([3, 4])

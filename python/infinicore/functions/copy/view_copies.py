@@ -1,4 +1,4 @@
-"""Views as copies: the function of a view with `_copy` behind its name gives memory of its own."""
+"""Copying forms of view functions: the name of the view with the suffix `_copy`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infinicore.functions.copy import views
 
 
 def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a view as one that copies, with `out`."""
+    """The copying form of a view function, with `out`."""
     name = f"{view.__name__.lstrip('_')}_copy"
 
     @functools.wraps(view)
@@ -35,7 +35,7 @@ def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
     return copied
 
 
-# ---- Views that are no functions of their own ----------------------------------------------------
+# ---- Views without a function of their own ----------------------------------------------------
 
 
 def _alias(input: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Views: other shapes of the same elements. Nothing is copied but by those that say so."""
+"""Views: other shapes of the same elements. Nothing is copied unless documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from infinicore.op._shapes import broadcast
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """Another shape: a view where the strides allow it, else a copy. One size may be -1.
+    """The tensor with another shape: a view if the strides allow it, else a copy. One size may be
+    -1.
 
     >>> infinicore.reshape(infinicore.arange(4), (2, -1))
     tensor([[0, 1],
@@ -28,7 +29,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """As `reshape`, to the shape of another tensor.
+    """Like `reshape`, to the shape of another tensor.
 
     >>> infinicore.reshape_as(infinicore.ones(6), infinicore.zeros(2, 3)).shape
     infinicore.Size([2, 3])
@@ -66,7 +67,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Neighbouring dimensions as one.
+    """Merges adjacent dimensions into one.
 
     >>> infinicore.flatten(infinicore.ones(2, 3, 4), 1).shape
     infinicore.Size([2, 12])
@@ -75,7 +76,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension as several; one of their sizes may be -1.
+    """Splits one dimension into several; one of their sizes may be -1.
 
     >>> infinicore.unflatten(infinicore.ones(6), 0, (2, -1)).shape
     infinicore.Size([2, 3])
@@ -94,7 +95,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged.
+    """A view with two dimensions exchanged.
 
     >>> infinicore.transpose(infinicore.ones(2, 3), 0, 1).shape
     infinicore.Size([3, 2])
@@ -106,7 +107,7 @@ swapaxes = swapdims = transpose
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """Rows as columns: the last two dimensions exchanged, of complex numbers with their conjugates.
+    """The conjugate transpose of matrices: the last two dimensions exchanged.
 
     >>> infinicore.adjoint(infinicore.ones(2, 3)).shape
     infinicore.Size([3, 2])
@@ -125,7 +126,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 
 
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed; with fewer dimensions the tensor itself.
+    """The transpose of a matrix; with fewer dimensions, the tensor itself.
 
     >>> infinicore.t(infinicore.ones(2, 3)).shape
     infinicore.Size([3, 2])
@@ -134,7 +135,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The dimensions in another order.
+    """A view with permuted dimensions.
 
     >>> infinicore.permute(infinicore.ones(2, 3, 4), (2, 0, 1)).shape
     infinicore.Size([4, 2, 3])
@@ -144,7 +145,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Some dimensions to other places; the rest keep their order.
+    """Moves dimensions to other positions; the others keep their order.
 
     >>> infinicore.movedim(infinicore.ones(2, 3, 4), 0, -1).shape
     infinicore.Size([3, 4, 2])
@@ -168,7 +169,7 @@ moveaxis = movedim
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Without dimensions of size 1: all, one, or several.
+    """Removes dimensions of size 1: all, one, or several.
 
     >>> infinicore.squeeze(infinicore.ones(1, 3, 1), 0).shape
     infinicore.Size([3, 1])
@@ -183,7 +184,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new dimension of size 1 in this place.
+    """Inserts a dimension of size 1 at this position.
 
     >>> infinicore.unsqueeze(infinicore.ones(3), 0).shape
     infinicore.Size([1, 3])
@@ -192,7 +193,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """A part of a dimension: `length` places from `start` on.
+    """A part of a dimension: `length` elements from `start` on.
 
     >>> infinicore.narrow(infinicore.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
@@ -216,7 +217,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One place of a dimension, which goes away.
+    """One index of a dimension, which is removed.
 
     >>> infinicore.select(infinicore.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
@@ -225,7 +226,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """A view that repeats elements where the size was 1; -1 keeps a size.
+    """A view that repeats elements along dimensions of size 1; -1 keeps a size.
 
     >>> infinicore.expand(infinicore.ones(1, 2), 3, -1).shape
     infinicore.Size([3, 2])
@@ -235,7 +236,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
 
 
 def broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
-    """A view in a larger shape, with elements repeated where the size was 1; with `out` a copy.
+    """A view broadcast to a larger shape; with `out` a copy.
 
     >>> infinicore.broadcast_to(infinicore.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
@@ -257,7 +258,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of all tensors in the shape that they broadcast to.
+    """Views of all tensors, broadcast to their common shape.
 
     >>> infinicore.broadcast_tensors(infinicore.ones(2, 1), infinicore.ones(3))[0].shape
     infinicore.Size([2, 3])
@@ -274,7 +275,7 @@ def _listed(name: str, tensors: tuple[Any, ...]) -> list[Tensor]:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid: a view for each of the given lines, in the shape of all of them. With
+    """Coordinate grids: a view of each vector, broadcast to the shape of the grid. With
     `indexing` "xy" the first two dimensions are exchanged.
 
     >>> infinicore.meshgrid(infinicore.arange(2), infinicore.arange(3))[0].shape
@@ -297,7 +298,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if it has no gaps, else a copy without gaps.
+    """The tensor itself if it is contiguous, else a contiguous copy.
 
     >>> infinicore.contiguous(infinicore.ones(2, 3).T).stride()
     (2, 1)
@@ -319,7 +320,7 @@ def _at_least(rank: int, tensors: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with one dimension or more.
+    """Tensors with at least one dimension.
 
     >>> infinicore.atleast_1d(infinicore.ones(())).shape
     infinicore.Size([1])
@@ -328,7 +329,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with two dimensions or more: a vector becomes a row.
+    """Tensors with at least two dimensions: a vector becomes a row.
 
     >>> infinicore.atleast_2d(infinicore.ones(())).shape
     infinicore.Size([1, 1])
@@ -337,7 +338,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with three dimensions or more.
+    """Tensors with at least three dimensions.
 
     >>> infinicore.atleast_3d(infinicore.ones(())).shape
     infinicore.Size([1, 1, 1])
@@ -346,7 +347,8 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions as the last one; `offset` above 0 is right of the main one.
+    """A view with the diagonal of two dimensions as the last one; a positive `offset` is above the
+    main diagonal.
 
     >>> infinicore.diagonal(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])

@@ -1,1 +1,1 @@
-"""Functions of elements."""
+"""Elementwise functions."""

@@ -1,4 +1,4 @@
-"""Comparison, truth values, bits."""
+"""Comparisons, logic and bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infinicore.functions.index.nonzero import nonzero
 
 @function
 def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
-    """All bits inverted; for truth values: not.
+    """Inverts all bits; logical not for booleans.
 
     >>> infinicore.bitwise_not(infinicore.tensor([True, False]))
     tensor([False,  True])
@@ -24,7 +24,7 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _everywhere(input: Tensor, truth: bool, out: Any = None) -> Tensor:
-    """One truth value in the shape of the input."""
+    """One boolean value in the shape of the input."""
     one = tensor_for(truth, bool_, input.device)
     return emit("rearrange", one.expand(*input.shape), out=out)  # type: ignore[no-any-return]
 
@@ -69,7 +69,7 @@ def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def heaviside(input: Tensor, values: Operand, *, out: Any = None) -> Tensor:
-    """0 below 0, 1 above it, and the values at 0; broadcast.
+    """The step function: 0 for negative input, 1 for positive, `values` at 0; broadcast.
 
     >>> infinicore.heaviside(infinicore.tensor([-1., 0., 1.]), infinicore.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
@@ -85,7 +85,7 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Where the distance of two elements is no more than atol + rtol * abs(other).
+    """Where the difference of two elements is at most atol + rtol * abs(other).
 
     >>> infinicore.isclose(infinicore.tensor([1., 2.]), infinicore.tensor([1., 2.1]))
     tensor([ True, False])
@@ -117,7 +117,7 @@ def allclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> bool:
-    """Whether all elements are close, as `isclose` says.
+    """Whether all elements are close, as in `isclose`.
 
     >>> infinicore.allclose(infinicore.ones(2), infinicore.ones(2))
     True
@@ -135,7 +135,7 @@ def _where(condition: Tensor, input: Operand, other: Operand, *, out: Any = None
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of the first where a condition holds, of the second elsewhere; broadcast. With only
-    a condition: indices of where it holds, a tensor for each dimension.
+    a condition: the indices where it is true, a tensor for each dimension.
 
     >>> infinicore.where(infinicore.tensor([True, False]), 1.0, infinicore.zeros(2))
     tensor([1., 0.])

@@ -1,4 +1,4 @@
-"""Complex numbers: conjugates, angles, and back from them."""
+"""Complex numbers: conjugates, angles, and polar form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infinicore._tensor import Tensor
 
 @function
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
-    """Conjugates of complex numbers, in memory of their own; real numbers as they are.
+    """Conjugates of complex numbers, as a copy; real numbers are unchanged.
 
     >>> infinicore.conj_physical(infinicore.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -23,7 +23,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def conj(input: Tensor) -> Tensor:
-    """Conjugates of complex numbers; a tensor of real numbers itself.
+    """Conjugates of complex numbers; for real numbers, the tensor itself.
 
     >>> infinicore.conj(infinicore.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -34,7 +34,7 @@ def conj(input: Tensor) -> Tensor:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed when they are asked for.
+    """The tensor itself: conjugation is not lazy here.
 
     >>> infinicore.resolve_conj(infinicore.ones(1))
     tensor([1.])
@@ -43,7 +43,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: no signs are pending.
+    """The tensor itself: negation is not lazy here.
 
     >>> infinicore.resolve_neg(infinicore.ones(1))
     tensor([1.])
@@ -70,7 +70,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
-    """Complex numbers of sizes and angles.
+    """Complex numbers from absolute values and angles.
 
     >>> infinicore.polar(infinicore.tensor([2.0]), infinicore.tensor([0.0]))
     tensor([2.+0.j])

@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element, that take several operators."""
+"""Elementwise functions of one tensor that consist of several operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infinicore.functions._operands import floats, wide_floats
 
 @function
 def abs(input: Tensor, *, out: Any = None) -> Tensor:
-    """The size of each element, without its sign.
+    """The absolute value of each element.
 
     >>> infinicore.abs(infinicore.tensor([-1, 2]))
     tensor([1, 2])
@@ -77,7 +77,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
-    """Rounded to an integer, halves to the even one; or to so many decimals.
+    """Rounds to the nearest integer, ties to even; or to a number of decimals.
 
     >>> infinicore.round(infinicore.tensor([0.5, 1.5, 2.6]))
     tensor([0., 2., 3.])
@@ -97,7 +97,7 @@ def _builtin_abs(number: int) -> int:
 def clamp(
     input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Any = None
 ) -> Tensor:
-    """Elements kept between two bounds, of which one may be missing: numbers or tensors.
+    """Limits elements to a range. The bounds are numbers or tensors; one may be missing.
 
     >>> infinicore.clamp(infinicore.tensor([-2., 0.5, 7.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
@@ -130,7 +130,7 @@ def nan_to_num(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Numbers instead of NaN and infinities; those are the largest of the type if not given.
+    """Replaces NaN by 0 and infinities by the largest finite numbers of the type, unless given.
 
     >>> infinicore.nan_to_num(infinicore.tensor([float("nan"), 1.]))
     tensor([0., 1.])
@@ -156,7 +156,7 @@ def nan_to_num(
 
 @function
 def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
-    """log(input / (1 - input)); with `eps` the input is kept between eps and 1 - eps.
+    """log(input / (1 - input)); with `eps` the input is clamped to [eps, 1 - eps].
 
     >>> infinicore.logit(infinicore.tensor([0.5]))
     tensor([0.])
@@ -169,7 +169,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor
 
 @function
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
-    """Angles in degrees as radians.
+    """Converts degrees to radians.
 
     >>> infinicore.deg2rad(infinicore.tensor([180.]))
     tensor([3.1416])
@@ -179,7 +179,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Angles in radians as degrees.
+    """Converts radians to degrees.
 
     >>> infinicore.rad2deg(infinicore.tensor([0.]))
     tensor([0.])
@@ -211,7 +211,7 @@ def _cast(input: Tensor, *, out: Any) -> Tensor:
 
 
 def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """The elements in the type of `out`, into `out`; or in a type, in a new tensor.
+    """Converts elements to a type, in a new tensor, or to the type of `out`.
 
     >>> infinicore.cast(infinicore.ones(2), infinicore.int32)
     tensor([1, 1], dtype=infinicore.int32)
@@ -228,7 +228,7 @@ def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
 
 @function
 def fill(input: Tensor, value: Operand) -> Tensor:
-    """A tensor like the input with `value` for all elements.
+    """A tensor like the input, filled with `value`.
 
     >>> infinicore.fill(infinicore.ones(2), 3)
     tensor([3., 3.])

@@ -1,4 +1,4 @@
-"""Several steps of arithmetic in one."""
+"""Functions that combine several arithmetic steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     >>> infinicore.ldexp(infinicore.tensor([1.]), 3)
     tensor([8.])
     """
-    # A power of two that fits no float is still right times a small number.
+    # The power of two may overflow although the product does not.
     kind = result_type(input, other)
     if category(kind) < 2:
         kind = result_type(input, 0.5)
@@ -35,14 +35,14 @@ def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
         other = tensor_for(other, int64, other.device)
     else:
         power = emit("minimum", tensor_for(other, kind, other.device), 1e4)
-        power = emit("maximum", power, -1e4)  # as good as infinity, which has no fraction
+        power = emit("maximum", power, -1e4)  # equivalent to infinity, whose fraction is undefined
         other = emit("floor", power)
         input = emit("mul", input, emit("exp2", emit("sub", power, other)))
     return emit("ldexp", input, other, out=out)
 
 
 def _settled(number: Tensor) -> Tensor:
-    """A number as a tensor of its type: alone it would be taken for one of the default type."""
+    """A number as a tensor of the operand's type: alone it would get the default type."""
     if number._role != "number":
         return number
     made = _core.empty(number.shape, number.dtype, number.device)
@@ -84,8 +84,8 @@ setattr(Tensor, "lerp", lerp)  # noqa: B010
 
 
 def _in_one(factor: float, *operands: Any) -> bool:
-    """Are these tensors of one type of floats, for which the operators take factors? Those are
-    float32 in C."""
+    """Whether these are tensors of one floating-point type whose operators support factors, which
+    are float32 in C."""
     kind = operands[0].dtype
     if category(kind) != 2 or any(e._role == "number" or e.dtype is not kind for e in operands):
         return False
@@ -111,7 +111,7 @@ def addcmul(
 
 @function
 def nextafter(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """The number next to input on the way to other; other if they are equal.
+    """The next representable number after input towards other; other if they are equal.
 
     >>> infinicore.nextafter(infinicore.tensor([1.0]), infinicore.tensor([2.0])) > 1
     tensor([True])
@@ -119,7 +119,7 @@ def nextafter(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     kind = result_type(input, other)
     if kind not in (float16, bfloat16):
         return emit("nextafter", input, other, out=out)
-    # Neighbours differ by 1 in their bits, which count away from zero.
+    # Adjacent floats differ by 1 in their bit patterns, which increase away from zero.
     shape = broadcast([tuple(each.shape) for each in (input, other)])
     a, b = (tensor_for(e, kind, e.device).expand(*shape).contiguous() for e in (input, other))
     bits, to = a.view(int16), b.view(int16)
@@ -161,7 +161,7 @@ def addr(
     alpha: float = 1.0,
     out: Any = None,
 ) -> Tensor:
-    """beta * input + alpha * all products of two vectors' elements; the input broadcasts.
+    """beta * input + alpha * outer(vec1, vec2); the input broadcasts.
 
     >>> infinicore.addr(infinicore.zeros(1), infinicore.ones(2), infinicore.ones(2)).shape
     infinicore.Size([2, 2])

@@ -1,5 +1,4 @@
-"""Functions around the gamma function: polygamma, incomplete gamma functions, the gamma function of
-several dimensions."""
+"""Gamma-related functions: polygamma, incomplete and multivariate gamma functions."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ _BERNOULLI = [
     43867 / 5109094217170944000,
     -174611 / 802857662698291200000,
 ]
-_FIRST = 12  # terms that are summed one by one
+_FIRST = 12  # terms that are summed directly
 
 
 def _float_type(*operands: Any) -> Any:
-    """The type of results: integers give floats."""
+    """The result type: integers give floats."""
     kind = result_type(*operands)
     return kind if kind.is_floating_point else get_default_dtype()
 
@@ -39,7 +38,7 @@ def _device_of(*operands: Any) -> Any:
 
 
 def _inverse_power(a: Tensor, s: Tensor | int) -> Tensor:
-    """a^-s; of a number s that is known, by products, which take a fraction of the time."""
+    """a^-s; for a constant integer s by products, which are much faster."""
     if not isinstance(s, int):
         return emit("pow", a, emit("neg", s))  # type: ignore[no-any-return]
     square = emit("reciprocal", a)
@@ -53,8 +52,8 @@ def _inverse_power(a: Tensor, s: Tensor | int) -> Tensor:
 
 
 def _zeta_above(given: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
-    """The sum of (q + k)^-s: some terms, and Euler's and Maclaurin's formula for the rest,
-    for q above 0. Half as many do for results with the digits of a float32."""
+    """The sum of (q + k)^-s for positive q: some terms directly, and the rest by the
+    Euler-Maclaurin formula. Half as many terms suffice for float32 results."""
     narrow = narrow and isinstance(given, int) and given <= 4
     first, more_terms = (_FIRST // 2, 6) if narrow else (_FIRST, len(_BERNOULLI))
     total = None
@@ -80,7 +79,7 @@ def _zeta_above(given: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
 
 
 def _trigamma(x: Tensor, narrow: bool) -> Tensor:
-    """The sum of (x + k)^-2, below 0 by reflection."""
+    """The sum of (x + k)^-2, for negative x by reflection."""
     below = emit("less", x, 0.0)
     one = tensor_for(1.0, x.dtype, x.device)
     made = _zeta_above(2, emit("where", below, emit("sub", one, x), x), narrow)
@@ -90,8 +89,8 @@ def _trigamma(x: Tensor, narrow: bool) -> Tensor:
 
 
 def _zeta_sum(s: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
-    """The sum of (q + k)^-s over k = 0, 1, ...; s is an integer where q is below 0, and the terms
-    below 0 are those of another such sum, up to their sign."""
+    """The sum of (q + k)^-s over k = 0, 1, ...; for negative q, s must be an integer, and the
+    negative terms are another such sum, up to the sign."""
     below = emit("less", q, 0.0)
     rest = emit("sub", q, emit("floor", q))
     one = tensor_for(1.0, q.dtype, q.device)
@@ -122,18 +121,18 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     narrow = kind is not float64
     if n == 1:
         made = _trigamma(x, narrow)
-    else:  # of great powers the products are less exact than a power
+    else:  # for large exponents products are less accurate than pow
         s = n + 1 if n < 32 else tensor_for(n + 1.0, float64, x.device)
         made = _zeta_sum(s, x, narrow)
     whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
-    factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
+    factor = float(math.factorial(n)) if n <= 170 else math.inf  # larger results overflow float64
     made = emit("mul", emit("where", whole, math.inf, made), factor)
     return cast_to(made if n % 2 else emit("neg", made), kind)
 
 
 @function
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     >>> infinicore.mvlgamma(infinicore.tensor([2.]), 1)
     tensor([0.])
@@ -148,8 +147,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return cast_to(made, floats(input).dtype)
 
 
-_POINTS = 104  # of the integral
-_NEAR = 1.5  # up to here a power series
+_POINTS = 104  # nodes of the integral
+_NEAR = 1.5  # up to this x, a power series
 _TERMS = 28
 
 
@@ -181,9 +180,9 @@ def _factor(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _smaller(a: Tensor, x: Tensor) -> Tensor:
-    """The lower function if x is below a, else the upper one, over x^a e^-x / gamma(a): the
-    integral of e^(-|a - x| s - x (e^s - 1 - s)), with -s for the lower one, by the trapezoidal rule
-    in w with s = scale e^(w - e^-w), whose error vanishes faster than any power of the step."""
+    """The lower function if x < a, else the upper one, divided by x^a e^-x / gamma(a): the integral
+    of e^(-|a - x| s - x (e^s - 1 - s)), with -s for the lower one, by the trapezoidal rule in w
+    with s = scale e^(w - e^-w), which converges faster than any power of the step."""
     apart = emit("abs", emit("sub", a, x))
     scale = emit("reciprocal", emit("add", apart, emit("sqrt", x))).unsqueeze(-1)
     step = 8.0 / _POINTS

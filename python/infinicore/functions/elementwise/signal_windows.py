@@ -1,4 +1,4 @@
-"""Windows for signals: weights that fall off towards both ends."""
+"""Window functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infinicore._tensor import Tensor
 
 
 def _phase(name: str, length: int, periodic: bool, dtype: Any, device: Any) -> Tensor:
-    """0 to 1 over a window (to less than 1 over a periodic one)."""
+    """0 to 1 over a window (1 is excluded for a periodic one)."""
     if isinstance(length, bool) or not isinstance(length, int) or length < 0:
         raise ValueError(f"{name}: window_length is {length!r}: expected 0 or more")
     steps = arange(length, dtype=dtype or get_default_dtype(), device=device)
@@ -20,7 +20,7 @@ def _phase(name: str, length: int, periodic: bool, dtype: Any, device: Any) -> T
 
 
 def _raised(name: str, length: int, periodic: bool, rest: list[float], **kind: Any) -> Tensor:
-    """A sum of cosines: 1 for a window of one element."""
+    """A sum of cosines; 1 for a window of one element."""
     phase = _phase(name, length, periodic, **kind)
     if length == 1:
         return phase + 1
@@ -98,7 +98,7 @@ def kaiser_window(
     >>> infinicore.kaiser_window(3, periodic=False).round(decimals=2)
     tensor([0., 1., 0.])
     """
-    # On first use: its functions are made of those of this package.
+    # Imported on first use: its functions are composed of those of this package.
     windows = importlib.import_module("infinicore.signal.windows")
     return windows.kaiser(  # type: ignore[no-any-return]
         window_length, beta=beta, sym=not periodic, dtype=dtype, device=device

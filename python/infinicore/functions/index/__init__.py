@@ -1,1 +1,1 @@
-"""Elements read and written by indices and masks."""
+"""Indexing: elements read and written by indices and masks."""

@@ -1,4 +1,4 @@
-"""Rows of the part of a vocabulary that one rank holds."""
+"""Embedding lookup in one rank's shard of the vocabulary."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from infinicore.functions._checks import expect, integers, need_tensor
 def vocab_parallel_embedding(
     indices: Tensor, weight: Tensor, vocab_start: int, vocab_end: int
 ) -> Tensor:
-    """Rows of the part of a vocabulary that `weight` [rows, D] holds: weight[id - vocab_start] for
-    ids from vocab_start up to vocab_end, zeros for others. indices [...], the result [..., D].
+    """Embedding lookup in a shard `weight` [rows, D] of the vocabulary: weight[id - vocab_start]
+    for ids from vocab_start up to vocab_end, zeros for others. indices [...], the result [..., D].
 
     >>> weight, out = infinicore.ones(2, 1), infinicore.zeros(3, 1)
     >>> ids = infinicore.tensor([3, 4, 5])

@@ -52,7 +52,7 @@ def gather(
     sparse_grad: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """Elements along a dimension at the places that the index names: `gather(input, dim, index)`.
+    """Gathers elements along a dimension at the given indices: `gather(input, dim, index)`.
 
     >>> infinicore.gather(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([[0], [1]]))
     tensor([[1],
@@ -69,7 +69,7 @@ def gather(
 @with_checked_index
 @function
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
-    """The places of a dimension that the index names.
+    """Selects indices of a dimension.
 
     >>> infinicore.index_select(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([1, 1]))
     tensor([[2, 2],
@@ -95,7 +95,8 @@ def _take(input: Tensor, indices: Tensor, wraps: bool = True, *, out: Any = None
 
 
 def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
-    """Elements by their number in order, in the shape of the indices; negative ones from the end.
+    """Elements of the flattened input, in the shape of the indices; negative ones count from the
+    end.
 
     >>> infinicore.take(infinicore.tensor([[1, 2], [3, 4]]), infinicore.tensor([0, 3]))
     tensor([1, 4])
@@ -131,8 +132,8 @@ def _take_along_dim(
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
 ) -> Tensor:
-    """As `gather`, with the other dimensions broadcast and negative indices counted from the end;
-    without dim, elements by their number.
+    """Like `gather`, with the other dimensions broadcast and negative indices counted from the end;
+    without dim, on the flattened input.
 
     >>> infinicore.take_along_dim(infinicore.tensor([[3, 1]]), infinicore.tensor([[1, 0]]), 1)
     tensor([[1, 3]])

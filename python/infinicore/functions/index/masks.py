@@ -1,4 +1,4 @@
-"""Elements chosen and written by masks; numbers as ones among zeros."""
+"""Elements selected and written by masks; one-hot encoding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _mask(name: str, mask: Tensor) -> Tensor:
 
 @function
 def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None) -> Tensor:
-    """A copy with one value where the mask holds; broadcast.
+    """A copy with one value where the mask is true; broadcast.
 
     >>> infinicore.masked_fill(infinicore.zeros(2), infinicore.tensor([True, False]), 7)
     tensor([7., 0.])
@@ -41,8 +41,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None)
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where the mask holds, in one dimension; broadcast. The values decide about the
-    size, so this can't be recorded.
+    """The elements where the mask is true, in one dimension; broadcast. The result size depends on
+    the values, so this cannot be recorded.
 
     >>> infinicore.masked_select(infinicore.arange(3), infinicore.tensor([True, False, True]))
     tensor([0, 2])
@@ -63,7 +63,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
-    """A copy with the elements of source, in order, where the mask holds.
+    """A copy with the elements of source, in order, where the mask is true.
 
     >>> mask = infinicore.tensor([True, False, True])
     >>> infinicore.masked_scatter(infinicore.zeros(3), mask, infinicore.tensor([1., 2.]))
@@ -91,7 +91,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
 
 @function
 def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    # The n-th place that holds takes the n-th element, which running counts tell.
+    # The n-th true position takes the n-th element, found by cumulative counts.
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
     mask = mask.expand(*shape) if shape else mask
     count = 1
@@ -114,8 +114,8 @@ def _one_hot(input: Tensor, num_classes: int) -> Tensor:
 
 
 def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
-    """A new last dimension with 1 at the place that the element names, and 0 elsewhere. Without a
-    number of classes the largest element decides.
+    """One-hot encoding in a new last dimension. Without a number of classes it is the largest
+    element plus 1.
 
     >>> infinicore.one_hot(infinicore.tensor([0, 2]), 3)
     tensor([[1, 0, 0],

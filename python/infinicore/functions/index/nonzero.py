@@ -1,4 +1,4 @@
-"""Where elements are not 0: the values decide about the sizes of results."""
+"""Indices of nonzero elements: result sizes depend on the values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CPU = device("cpu")
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
-    """Where elements are not 0: indices as rows, or with `as_tuple` a tensor for each dimension.
-    The values decide about the size, so this can't be recorded.
+    """The indices of nonzero elements, as rows, or with `as_tuple` as a tensor for each dimension.
+    The result size depends on the values, so this cannot be recorded.
 
     >>> infinicore.nonzero(infinicore.tensor([0, 5, 7]))
     tensor([[1],
@@ -55,8 +55,7 @@ def argwhere(x: Tensor) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Places in a tensor of some shape for the numbers of elements in order: a tensor for each
-    dimension.
+    """Converts flat indices to indices in a shape: a tensor for each dimension.
 
     >>> infinicore.unravel_index(infinicore.tensor([4]), (2, 3))[0]
     tensor([1])
@@ -75,7 +74,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 @function
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """Where elements are not 0, as `size` rows of indices: the first ones, or followed by rows of
+    """The indices of nonzero elements, as exactly `size` rows: truncated, or padded with rows of
     `fill_value`. Unlike `nonzero` it can be recorded.
 
     >>> infinicore.nonzero_static(infinicore.tensor([0, 5, 7]), size=3).flatten()
@@ -88,7 +87,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
         return infinicore.full((size, len(shape)), fill_value, **kind)
     found = input.reshape(-1) != 0
     rank = found.to(int64).cumsum(0)  # 1 for the first one
-    # What is not wanted goes behind the end.
+    # Extra rows are written past the end.
     place = infinicore.where(found & (rank <= size), rank - 1, size)
     places = counting(found.shape[0], input)
     made = infinicore.full((size + 1,), -1, **kind).scatter(0, place, places).narrow(0, 0, size)

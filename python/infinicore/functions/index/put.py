@@ -1,4 +1,4 @@
-"""Elements written by their number in order, along a diagonal, and where a mask holds."""
+"""Elements written by flat indices, along a diagonal, and by masks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from infinicore.functions.index.scatter import _index_of
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with elements of source written to places that are counted in order; with `accumulate`
-    they are added.
+    """A copy with elements of source written at flat indices; with `accumulate` they are added.
 
     >>> infinicore.put(infinicore.zeros(2, 2), infinicore.tensor([3]), infinicore.ones(1))
     tensor([[0., 0.],
@@ -26,7 +25,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 class _Methods(Methods):
     def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-        """Elements of source to places that are counted in order; with `accumulate` added."""
+        """Writes elements of source at flat indices; with `accumulate` they are added."""
         index = _index_of("put_", index)
         if need_tensor("put_", "source", source).dtype is not self.dtype:
             raise TypeError(
@@ -46,12 +45,12 @@ class _Methods(Methods):
         return self if _core.may_overlap(self, flat) else self.copy_(flat.view(*self.shape))
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """The elements of source, in order, where the mask holds."""
+        """Writes the elements of source, in order, where the mask is true."""
         return self.copy_(masked_scatter(self, mask, source))
 
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Tensor:
-        """One value along the main diagonal. With `wrap`, it begins anew below a square of a matrix
-        with more rows than columns.
+        """Fills the main diagonal with one value. With `wrap`, it restarts below each square of a
+        matrix with more rows than columns.
 
         >>> infinicore.zeros(2, 3).fill_diagonal_(1)
         tensor([[1., 0., 0.],

@@ -1,4 +1,4 @@
-"""Elements written by indices."""
+"""Scatter functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _index_of(name: str, index: Any, argument: str = "index") -> Tensor:
 
 
 def _in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
-    """Arguments in either order: the dimension before the tensors, or behind them."""
+    """Arguments in either order: the dimension before or after the tensors."""
     rest = [each for each in names.split() if given[each] is None]
     if args and isinstance(args[0], Tensor) and rest and rest[0] == "dim":
         rest = [*rest[1:], "dim"]
@@ -47,7 +47,7 @@ def _scatter(
 def _written(
     name: str, input: Tensor, index: Tensor, src: Tensor, place: int, out: Any, **values: Any
 ) -> Tensor:
-    """Sources into places along a dimension; the index says how many are taken."""
+    """Scatters sources along a dimension; the shape of the index limits how many are used."""
     if not input.ndim:
         index = index.reshape(index.numel())
         source = src.expand(*index.shape) if src.ndim == 0 else src
@@ -69,7 +69,7 @@ def _written(
         src = src.narrow(d, 0, size)
     if not index.numel():
         return emit("rearrange", input, out=out)
-    # Below the places that no index reaches, input and output are the same.
+    # Elements that no index reaches are equal in input and output.
     whole = emit("rearrange", input, out=out) if out is not input else input
     part = whole
     for d in range(index.ndim):
@@ -100,9 +100,9 @@ def scatter(
     reduction: str = "none",
     out: Any = None,
 ) -> Tensor:
-    """A copy with elements of `src` (a tensor or a number) written along a dimension, at the places
-    that the index names: `scatter(input, dim, index, src)` or `scatter(input, index, src, dim)`.
-    `reduce` "add" or "multiply" combines them with what is there.
+    """A copy with elements of `src` (a tensor or a number) written along a dimension, at the given
+    indices: `scatter(input, dim, index, src)` or `scatter(input, index, src, dim)`. `reduce` "add"
+    or "multiply" combines them with the existing values.
 
     >>> infinicore.scatter(infinicore.zeros(3), 0, infinicore.tensor([2]), 1.0)
     tensor([0., 0., 1.])
@@ -120,7 +120,7 @@ def scatter(
 
 
 def _scatter_in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """Elements of `src` written along a dimension, at the places that the index names."""
+    """Writes elements of `src` along a dimension, at the given indices."""
     return scatter(self, *args, out=self, **keywords)
 
 
@@ -130,7 +130,7 @@ setattr(Tensor, "scatter_", _scatter_in_place)  # noqa: B010
 @with_checked_index
 @function
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
-    """A copy with elements of `src` added along a dimension, at the places that the index names.
+    """A copy with elements of `src` added along a dimension, at the given indices.
 
     >>> x, i = infinicore.zeros(2), infinicore.tensor([1, 1])
     >>> infinicore.scatter_add(x, 0, i, infinicore.ones(2))
@@ -154,8 +154,8 @@ def scatter_reduce(
     include_self: bool = True,
     out: Any = None,
 ) -> Tensor:
-    """A copy with elements of `src` combined along a dimension, at the places that the index names:
-    `reduce` is "sum", "prod", "mean", "amax" or "amin"; what was there counts if `include_self`.
+    """A copy with elements of `src` reduced along a dimension, at the given indices: `reduce` is
+    "sum", "prod", "mean", "amax" or "amin"; existing values are included if `include_self`.
 
     >>> x, i = infinicore.ones(2), infinicore.tensor([0, 0])
     >>> infinicore.scatter_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
@@ -219,7 +219,7 @@ def _emit_index(
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1.0, out: Any = None
 ) -> Tensor:
-    """A copy with alpha * source added to the places of a dimension that the index names.
+    """A copy with alpha * source added at the given indices of a dimension.
 
     >>> infinicore.index_add(infinicore.zeros(3), 0, infinicore.tensor([0, 0]), infinicore.ones(2))
     tensor([2., 0., 0.])
@@ -232,7 +232,7 @@ def index_add(
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Any = None
 ) -> Tensor:
-    """A copy with source written to the places of a dimension that the index names.
+    """A copy with source written at the given indices of a dimension.
 
     >>> infinicore.index_copy(infinicore.zeros(3), 0, infinicore.tensor([2]), infinicore.ones(1))
     tensor([0., 0., 1.])
@@ -252,8 +252,8 @@ def index_reduce(
     include_self: bool = True,
     out: Any = None,
 ) -> Tensor:
-    """A copy with source combined into the places of a dimension that the index names: `reduce` is
-    "prod", "mean", "amax" or "amin"; what was there counts if `include_self`.
+    """A copy with source reduced into the given indices of a dimension: `reduce` is "prod", "mean",
+    "amax" or "amin"; existing values are included if `include_self`.
 
     >>> x, i = infinicore.ones(2), infinicore.tensor([0, 0])
     >>> infinicore.index_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
@@ -267,7 +267,7 @@ def index_reduce(
 @with_checked_index
 @function
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """A copy with one value in the places of a dimension that the index names.
+    """A copy with one value at the given indices of a dimension.
 
     >>> infinicore.index_fill(infinicore.zeros(3), 0, infinicore.tensor([1]), 5)
     tensor([0., 5., 0.])
@@ -285,7 +285,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
 def index_put(
     input: Tensor, indices: Any, values: Any, accumulate: bool = False, *, out: Any = None
 ) -> Tensor:
-    """A copy with values written where the indices name them; with `accumulate` added.
+    """A copy with values written to the elements given by the indices; with `accumulate` they are
+    added.
 
     >>> infinicore.index_put(infinicore.zeros(3), (infinicore.tensor([0, 2]),), 1.0)
     tensor([1., 0., 1.])

@@ -1,5 +1,5 @@
-"""Complex matrices: by operators of their own, or as real matrices of twice the size. `emit` of an
-operator on real matrices comes here."""
+"""Complex matrices: by complex operators, or as real matrices of twice the size. `emit` calls this
+for operators on real matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _put(target: Tensor, value: Tensor) -> None:
 
 
 def whole(z: Tensor) -> Tensor:
-    """[[re, -im], [im, re]]: products and inverses of such matrices are those of the complex."""
+    """[[re, -im], [im, re]]: products and inverses of such matrices correspond to those of the
+    complex ones."""
     real, imag = parts(z)
     m, n = z.shape[-2:]
     made = _core.empty((*z.shape[:-2], 2 * m, 2 * n), real.dtype, z.device)
@@ -35,7 +36,7 @@ def whole(z: Tensor) -> Tensor:
 
 
 def _from_rows(made: Tensor) -> Tensor:
-    """Complex rows of real ones that lie below each other."""
+    """Complex rows from real and imaginary rows stacked vertically."""
     m = made.shape[-2] // 2
     return joined(made.narrow(made.ndim - 2, 0, m), made.narrow(made.ndim - 2, m, m))
 
@@ -50,7 +51,7 @@ def _made_real(z: Tensor, *sizes: int) -> Tensor:
 
 
 def _run(name: str, *tensors: Tensor) -> None:
-    """An operator that takes complex tensors, the results first, as their parts."""
+    """Calls an operator that takes complex tensors, results first, as pairs of parts."""
     each = [parts(one) if one.dtype.is_complex else (one,) for one in tensors]
     _step(operator_named(name), [part for one in each for part in one], {})
 
@@ -62,14 +63,14 @@ def inverse(z: Tensor) -> Tensor:
 
 
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """x with a x = b, of one batch."""
+    """The solution x of a x = b, for one batch."""
     made = _made(b, *b.shape[-2:])
     _run("complex_solve", made, a, b)
     return made
 
 
 def cholesky(z: Tensor, upper: bool) -> Tensor:
-    """The upper factor is the transpose of the lower one of the transpose."""
+    """The upper factor is the transpose of the lower factor of the transposed matrix."""
     made = _made(z, *z.shape[-2:])
     written, read = (each.transpose(-1, -2) if upper else each for each in (made, z))
     _run("complex_cholesky", written, read)
@@ -106,7 +107,7 @@ def eig(z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:
-    """L and U in one, and the rows exchanged; of real matrices real."""
+    """L and U in one matrix, and the row exchanges; real for real matrices."""
     if z.dtype.is_complex:
         lu = _made(z, *z.shape[-2:])
         pivots = _core.empty((*z.shape[:-2], min(z.shape[-2:])), int32, z.device)
@@ -123,7 +124,7 @@ def matrix_exp(z: Tensor) -> Tensor:
 
 
 def slogdet(z: Tensor) -> tuple[Tensor, Tensor]:
-    """The direction of the determinant, and the logarithm of its size."""
+    """The phase of the determinant, and the logarithm of its absolute value."""
     lu, pivots = lu_factor(z)
     diagonal = _diagonal(lu)
     size = emit("abs", diagonal)
@@ -145,7 +146,7 @@ def _diagonal(matrix: Tensor) -> Tensor:
 
 
 def _parity(pivots: Tensor, kind: Any) -> Tensor:
-    """1 or -1: whether the exchanges are an even number."""
+    """The sign of the permutation: 1 for an even number of exchanges, else -1."""
     from infinicore.functions._operands import counting
 
     own = emit("add", counting(pivots.shape[-1], pivots, kind=pivots.dtype), 1)

@@ -1,4 +1,4 @@
-"""Eigenvalues of any square matrices, and LU factors with their pivots."""
+"""Eigenvalues of general square matrices, and LU factors with pivots."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _TYPES = ("F32", "F64", "C64", "C128")
 
 
 def _matrices(name: str, input: Tensor, square: bool = True) -> Tensor:
-    """In a type that factors are computed in."""
+    """The matrices in a type in which factors are computed."""
     if not isinstance(input, Tensor) or input.ndim < 2:
         raise RuntimeError(f"{name}: expected a tensor of 2 or more dimensions")
     if square and input.shape[-1] != input.shape[-2]:
@@ -44,7 +44,7 @@ def _matrices(name: str, input: Tensor, square: bool = True) -> Tensor:
 
 
 def _back(made: Tensor, like: Tensor) -> Tensor:
-    """In the type of what was given; sizes of complex numbers stay real."""
+    """Results in the type of the input; absolute values of complex numbers stay real."""
     if category(like.dtype) < 2 or made.dtype._code in _TYPES[2:] or like.dtype.is_complex:
         return made
     return cast_to(made, like.dtype)
@@ -66,7 +66,7 @@ def det(input: Tensor) -> Tensor:
 
 @function
 def slogdet(input: Tensor) -> Any:
-    """Signs of determinants, and logarithms of their sizes.
+    """Signs of determinants, and logarithms of their absolute values.
 
     >>> infinicore.slogdet(infinicore.tensor([[1., 0.], [0., -1.]])).sign
     tensor(-1.)
@@ -102,7 +102,7 @@ def inverse(input: Tensor) -> Tensor:
 
 @function
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """X in A @ X = B (X @ A = B if not `left`); B may be a vector for each matrix.
+    """The solution X of A @ X = B (X @ A = B if not `left`); B may be a vector for each matrix.
 
     >>> infinicore.solve(infinicore.tensor([[2., 0.], [0., 4.]]), infinicore.tensor([2., 4.]))
     tensor([1., 1.])
@@ -125,7 +125,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @function
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """Triangular factors L of symmetric positive matrices, L @ L.T; or the upper ones.
+    """Cholesky factors L of symmetric positive definite matrices, A = L @ L.T; or the upper ones.
 
     >>> infinicore.cholesky(infinicore.tensor([[4., 0.], [0., 9.]]))
     tensor([[2., 0.],
@@ -151,9 +151,9 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 
 def _complement(u: Tensor) -> Tensor:
-    """Columns that make orthonormal ones a whole basis."""
+    """Columns that complete orthonormal ones to a basis."""
     m, n = u.shape[-2:]
-    # What u does not reach has the eigenvalue 0, and those come first.
+    # The orthogonal complement of u has the eigenvalue 0, which comes first.
     shadow = _product(u, _adjoint(u))
     return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)
 
@@ -203,7 +203,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> Any:
 
 @function
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Pseudo-inverses: of singular values below rcond times the largest nothing is kept.
+    """Pseudo-inverses: singular values below rcond times the largest are treated as 0.
 
     >>> infinicore.pinverse(infinicore.tensor([[2., 0.], [0., 4.]])).shape
     infinicore.Size([2, 2])
@@ -244,7 +244,8 @@ def trace(input: Tensor) -> Tensor:
 
 @function
 def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: Any = None) -> Tensor:
-    """Powers of a vector's elements as columns, the highest first, or last if `increasing`.
+    """The Vandermonde matrix: powers of a vector's elements as columns, the highest first, or last
+    if `increasing`.
 
     >>> infinicore.vander(infinicore.tensor([1, 2, 3]), 3)
     tensor([[1, 1, 1],

@@ -1,4 +1,4 @@
-"""Factors of low rank, from random samples of a matrix."""
+"""Low-rank factors, from random projections of a matrix."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _basis(A: Tensor, q: int, niter: int) -> Tensor:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> SingularValues:
-    """Nearly U, S, V of the `q` largest singular values of A, or of A - M: it is as near as random
-    samples and `niter` iterations make it.
+    """Approximate U, S, V for the `q` largest singular values of A, or of A - M. The accuracy
+    depends on random projections and `niter` iterations.
 
     >>> infinicore.svd_lowrank(infinicore.ones(4, 4), q=1)[1].round()
     tensor([4.])

@@ -1,4 +1,4 @@
-"""Names of torch that are in `infinicore` itself, made of `infinicore.linalg` and `special`."""
+"""Torch's top-level names for functions of `infinicore.linalg` and `special`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from infinicore._tensor import Tensor
 
 
 def _linalg() -> Any:
-    # On first use: its functions are made of those of this package.
+    # Imported on first use: its functions are composed of those of this package.
     return importlib.import_module("infinicore.linalg")
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """The inverse of the matrix that a triangular factor belongs to.
+    """The inverse of a matrix, given its Cholesky factor.
 
     >>> infinicore.cholesky_inverse(infinicore.tensor([[2.]]))
     tensor([[0.2500]])
@@ -26,7 +26,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """X with A @ X = input, where A = L @ L.mH, or L.mH @ L if `upper`.
+    """The solution X of A @ X = input, where A = L @ L.mH, or L.mH @ L if `upper`.
 
     >>> infinicore.cholesky_solve(infinicore.ones(1, 1), infinicore.tensor([[2.]]))
     tensor([[0.2500]])
@@ -39,7 +39,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
 
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """X with A @ X = input, of the factors that `linalg.lu_factor` gives.
+    """The solution X of A @ X = input, given the factors from `linalg.lu_factor`.
 
     >>> factors = infinicore.linalg.lu_factor(infinicore.eye(1))
     >>> infinicore.lu_solve(infinicore.ones(1, 1), *factors)
@@ -56,7 +56,7 @@ def lu_unpack(
     *,
     out: Any = None,
 ) -> Any:
-    """The permutation, L and U of what `linalg.lu_factor` gives.
+    """The permutation, L and U from the results of `linalg.lu_factor`.
 
     >>> len(infinicore.lu_unpack(*infinicore.linalg.lu_factor(infinicore.eye(2))))
     3
@@ -82,7 +82,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """X with A @ X = b for triangular A, and a copy of A.
+    """The solution X of A @ X = b for triangular A, and a copy of A.
 
     >>> infinicore.triangular_solve(infinicore.ones(1, 1), infinicore.eye(1))[0]
     tensor([[1.]])

@@ -1,4 +1,4 @@
-"""Norms and factors with names that torch had before `linalg`."""
+"""Norms and factors under the names that torch had before `linalg`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infinicore.functions._checks import dim_of, expect, need_tensor
 
 
 def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """The root of the sum of squares over one dimension or two; over all without `dim`.
+    """The square root of the sum of squares over one or two dimensions; over all without `dim`.
 
     >>> infinicore.frobenius_norm(infinicore.tensor([[3., 4.]]))
     tensor(5.)
@@ -34,7 +34,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm over all dimensions but one, which stay with size 1; over all if `dim` is -1.
+    """The norm over all dimensions except one; they are kept with size 1. Over all if `dim` is -1.
 
     >>> infinicore.norm_except_dim(infinicore.tensor([[3., 4.], [0., 1.]]))
     tensor([[5.],
@@ -49,8 +49,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """Both triangular factors in one matrix, and the rows that were exchanged; with `get_infos`
-    also where a factor is singular.
+    """Both triangular factors in one matrix, and the row exchanges; with `get_infos` also the index
+    of a zero pivot.
 
     >>> infinicore.lu(infinicore.tensor([[2.]]))[0]
     tensor([[2.]])

@@ -1,4 +1,4 @@
-"""Householder's reflectors: the factors of a matrix, and products with them."""
+"""Householder reflectors: QR factors of a matrix, and products with Q."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.functions._checks import expect, expect_shape, need_tensor
 
 
 class Reflectors(NamedTuple):
-    """R above reflectors, which have 1 on the diagonal, and their factors."""
+    """R above the reflectors, which have an implicit 1 on the diagonal, and their factors tau."""
 
     a: Tensor
     tau: Tensor
@@ -41,8 +41,8 @@ def _reflector(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
-    """The factors of a matrix as LAPACK has them: R in the upper triangle, and below it the
-    reflectors whose product is Q, with `tau`.
+    """QR factors in LAPACK's form: R in the upper triangle, and below it the reflectors whose
+    product is Q, with their factors `tau`.
 
     >>> infinicore.geqrf(infinicore.tensor([[3.], [4.]])).a
     tensor([[-5.0000],
@@ -76,8 +76,8 @@ def ormqr(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Q @ other, or other @ Q if not `left`, with the Q that `geqrf` gave as `input` and `tau`, or
-    with its adjoint if `transpose`.
+    """Q @ other, or other @ Q if not `left`, with the Q of `input` and `tau` from `geqrf`, or its
+    adjoint if `transpose`.
 
     >>> a, tau = infinicore.geqrf(infinicore.tensor([[3.], [4.]]))
     >>> infinicore.ormqr(a, tau, infinicore.tensor([[3.], [4.]]), transpose=True).round()

@@ -1,4 +1,4 @@
-"""Cross entropy with the classes last."""
+"""Cross entropy with classes in the last dimension."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     out: Any = None,
 ) -> Tensor:
-    """-log of the target's share in the softmax of its row: logits [..., classes], target [...] of
+    """-log of the target's softmax probability: logits [..., classes], target [...] of
     integers, losses [...]; `reduction` is "none" here, "mean" or "sum". As in
     `nn.functional.cross_entropy`, classes may also be dimension 1 of [N, classes, ...], targets may
     be probabilities, classes have weights, and one index may be ignored.
@@ -35,7 +35,7 @@ def cross_entropy(
     rows, shape = logits, None
     last = tuple(target.shape) == tuple(logits.shape[:-1])
     if logits.ndim > 2 and last and not target.dtype.is_floating_point:
-        # Classes are last: one row for each target.
+        # Classes in the last dimension: one row for each target.
         shape = target.shape
         rows, target = logits.reshape(-1, logits.shape[-1]), target.reshape(-1)
     left_out = -100 if ignore_index is None else ignore_index

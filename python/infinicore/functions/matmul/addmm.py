@@ -13,7 +13,7 @@ from infinicore.functions.matmul.matmul import _check_ranks, _product
 
 
 def _factors(kind: dtype, *factors: float) -> list[float]:
-    """Factors for tensors of a type: integers have theirs truncated."""
+    """Factors for tensors of a type: truncated for integers."""
     return [int(each) if category(kind) < 2 else each for each in factors]
 
 
@@ -100,7 +100,7 @@ def addbmm(
     alpha, beta = _factors(result_type(input, batch1, batch2), alpha, beta)
     kind = result_type(input, batch1, batch2)
     if category(kind) < 2 or kind.is_complex:
-        # One product, of the batches side by side.
+        # One product of the concatenated batches.
         left = batch1.transpose(0, 1).reshape(shape[0], batch1.shape[0] * batch1.shape[2])
         right = batch2.reshape(left.shape[1], shape[1])
         return _added("addbmm", input, _product(left, right, alpha, None, "addbmm"), beta, out)

@@ -1,4 +1,4 @@
-"""Einstein summation: products of tensors whose dimensions have letters."""
+"""Einstein summation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _terms(equation: str, ranks: list[int]) -> tuple[list[str], str]:
 
 
 def _without_twins(tensor: Tensor, term: str) -> tuple[Tensor, str]:
-    """A letter that occurs twice means the diagonal."""
+    """Takes the diagonal for a letter that occurs twice."""
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
             one = term.index(c)
@@ -70,7 +70,7 @@ def _summed(tensor: Tensor, term: str, kept: set[str]) -> tuple[Tensor, str]:
 
 
 def _pair(a: Tensor, one: str, b: Tensor, two: str, kept: set[str]) -> tuple[Tensor, str]:
-    """Two operands as one product of batches of matrices."""
+    """Multiplies two operands by one batched matrix product."""
     a, one = _summed(a, one, kept | set(two))
     b, two = _summed(b, two, kept | set(one))
     sizes: dict[str, int] = {}
@@ -111,7 +111,7 @@ def _evaluate(equation: str, operands: Any) -> Tensor:
 
 
 def einsum(equation: str, *operands: Any, out: Any = None) -> Tensor:
-    """Sums of products as an equation names their dimensions; `...` means those that
+    """Sums of products, with dimensions labelled by an equation; `...` stands for dimensions that
     broadcast.
 
     >>> infinicore.einsum("ij,jk->ik", infinicore.ones(2, 3), infinicore.ones(3, 4)).shape

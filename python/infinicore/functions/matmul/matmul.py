@@ -46,7 +46,7 @@ def _product(
     if category(kind) < 2 and alpha != 1:
         expect(alpha == int(alpha), name, "alpha", alpha, "an integer for integers", RuntimeError)
         return emit("mul", _product(a, b, name=name), int(alpha), out=out)
-    if kind is bool_:  # true where a sum of products is not 0
+    if kind is bool_:  # true if the sum of products is nonzero
         made = _product(cast_to(a, float32), cast_to(b, float32), name=name)
         return placed(name, cast_to(made, kind), out)
     target = out
@@ -64,11 +64,11 @@ def _product(
 
 
 def _matrices(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
-    """Batches become one dimension, or more rows of one matrix. Gives `target` if that was
-    written, else a contiguous result whose shape is still to be set."""
+    """Merges batches into one dimension, or into the rows of one matrix. Returns `target` if that
+    was written, else a contiguous result that has yet to be reshaped."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     if math.prod(b.shape[:-2]) == 1:
-        # One matrix for all: the batch is only more rows.
+        # A shared second matrix: the batch is merged into the rows.
         flat = _core.try_view(a, -1 if a.numel() else math.prod(batch) * m, k)
         if flat is not None:
             b2 = b.view(k, n) if b.ndim > 2 else b
@@ -84,7 +84,7 @@ def _matrices(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target
 
 
 def _multiplied(a: Tensor, b: Tensor, alpha: float, into: Any) -> Tensor:
-    """alpha * a @ b of matrices or of batches of them; without alpha of integers."""
+    """alpha * a @ b of matrices or batches of them; without alpha for integers."""
     if category(a.dtype) < 2:
         return emit("integer_matmul", a, b.transpose(-1, -2), out=into)
     return emit("gemm", a, b, alpha=alpha, out=into)
@@ -163,7 +163,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Sums of products along the last dimension of both.
+    """Inner products along the last dimension of both.
 
     >>> infinicore.inner(infinicore.ones(2, 3), infinicore.ones(4, 3)).shape
     infinicore.Size([2, 4])
@@ -184,7 +184,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """All products of two vectors' elements.
+    """The outer product of two vectors.
 
     >>> infinicore.outer(infinicore.tensor([1, 2]), infinicore.tensor([3, 4]))
     tensor([[3, 4],

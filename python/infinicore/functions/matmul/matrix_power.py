@@ -14,7 +14,7 @@ from infinicore.functions.matmul.matmul import _product
 
 @function
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Square matrices multiplied with themselves; for negative n their inverses.
+    """The n-th power of square matrices; for negative n, of their inverses.
 
     >>> infinicore.matrix_power(infinicore.tensor([[1., 1.], [0., 1.]]), 3)
     tensor([[1., 3.],

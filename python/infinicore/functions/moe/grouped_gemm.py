@@ -1,8 +1,8 @@
-"""Products of groups of rows with the weights of their experts.
+"""Grouped matrix products: rows times the weights of their experts.
 
-Rows are in the order of their experts: the first tokens_per_experts[0] belong to expert 0, and so
-on. Run at once, the counts are read and each expert's rows meet its weights. In a graph nothing is
-read: all rows meet all weights, and each keeps what its expert made of it.
+Rows are ordered by expert: the first tokens_per_experts[0] belong to expert 0, and so on. In eager
+mode the counts are read, and each expert's rows are multiplied by its weights. In a graph nothing
+can be read: all rows are multiplied by all weights, and each row keeps its expert's result.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def w16a16_group_gemm_(
 ) -> None:
     """Rows of the input [M, K], grouped by `tokens_per_experts` [E], times their experts' weights
     [E, N, K] (or [E, K, N] without `trans_weight`), plus bias [E, N], into out [M, N]; row r goes
-    to row sorted_token_ids[r] if these are given. `is_decode` says that there are few rows.
+    to row sorted_token_ids[r] if these are given. `is_decode` is a hint that there are few rows.
 
     >>> out, weight = infinicore.zeros(2, 1), infinicore.tensor([[[1.0]], [[2.0]]])
     >>> counts = infinicore.tensor([1, 1])
@@ -161,8 +161,8 @@ def w8a8_group_gemm_(
     trans_weight: bool = True,
     is_decode: bool = False,
 ) -> None:
-    """As w16a16_group_gemm_, of int8: input [M, K] with a scale for each row, weights [E, N, K] (or
-    [E, K, N]) with a scale for each column of each expert, [E, N].
+    """Like w16a16_group_gemm_, for int8: input [M, K] with a scale for each row, weights [E, N, K]
+    (or [E, K, N]) with a scale for each column of each expert, [E, N].
 
     >>> out = infinicore.zeros(1, 1, dtype=infinicore.float16)
     >>> x, weight = (infinicore.ones(*s, dtype=infinicore.int8) for s in ((1, 2), (1, 1, 2)))
@@ -196,7 +196,7 @@ def w4a8_group_gemm_(
     trans_weight: bool = True,
     is_decode: bool = False,
 ) -> None:
-    """As w8a8_group_gemm_ with weights of four bits, two signed numbers in a byte along K, the
+    """Like w8a8_group_gemm_ with weights of four bits, two signed numbers in a byte along K, the
     lower bits first: weight [E, N, K / 2], or [E, K / 2, N] without `trans_weight`.
 
     >>> out = infinicore.zeros(1, 1, dtype=infinicore.float16)

@@ -1,4 +1,4 @@
-"""Gates of experts, and the moves of tokens to their experts and back."""
+"""Expert routing: choosing experts, and moving tokens to their experts and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Chosen(NamedTuple):
 
 
 class ChosenPairs(NamedTuple):
-    """The experts of each token, and the number of each pair of the two."""
+    """The experts of each token, and the index of each (token, expert) pair."""
 
     weights: Tensor
     ids: Tensor
@@ -70,8 +70,8 @@ def moe_topk_softmax_vendor(
     topk_ids_dtype: dtype = int32,
 ) -> ChosenPairs:
     """The largest probabilities (softmax) of each row of scores [tokens, experts]: weights [tokens,
-    topk] in float32, ids, and the number k * tokens + t of choice k of token t. The bias takes part
-    in the choice only; `renormalize` makes the weights of a token sum up to 1.
+    topk] in float32, ids, and the number k * tokens + t of choice k of token t. The bias affects
+    only the choice; `renormalize` makes the weights of a token sum to 1.
 
     >>> infinicore.moe_topk_softmax_vendor(infinicore.tensor([[0.0, 0.0, 5.0]]), 1, True).ids
     tensor([[2]], dtype=infinicore.int32)
@@ -89,7 +89,7 @@ def moe_topk_sigmoid_vendor(
     out: Any = None,
     topk_ids_dtype: dtype = int32,
 ) -> ChosenPairs:
-    """As moe_topk_softmax_vendor, with the sigmoid of each score as its weight.
+    """Like moe_topk_softmax_vendor, with the sigmoid of each score as its weight.
 
     >>> infinicore.moe_topk_sigmoid_vendor(infinicore.tensor([[0.0, 5.0, 1.0]]), 2).ids
     tensor([[1, 2]], dtype=infinicore.int32)
@@ -168,7 +168,7 @@ def _grouped_topk(
 
 
 def _two(shape: tuple[int, ...], like: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and places of the largest."""
+    """Values and indices of the largest."""
     return _core.empty(shape, like.dtype, like.device), _core.empty(shape, int64, like.device)
 
 
@@ -187,9 +187,9 @@ def grouped_topk_vendor(
 ) -> Chosen:
     """The experts of each token from the best groups: scores [tokens, experts] become weights by
     softmax or sigmoid; groups are ranked by the sum of their two largest weights plus bias, and of
-    the `topk_group` best the `topk` largest are chosen. Weights [tokens, topk] are those without
-    the bias, rescaled to the sum 1 by `renormalize`, times `routed_scaling_factor`. No bias is one
-    of 0.
+    the `topk_group` best the `topk` largest are chosen. Weights [tokens, topk] exclude the bias,
+    are rescaled to sum to 1 by `renormalize`, and are multiplied by `routed_scaling_factor`. The
+    bias defaults to 0.
 
     >>> scores = infinicore.tensor([[0.0, 1.0, 2.0, 3.0]])
     >>> infinicore.grouped_topk_vendor(scores, 2, 1, 2, True).ids
@@ -212,7 +212,7 @@ def grouped_topk_vendor(
 @function
 def topksoftmax(x: Tensor, topk: int, norm: bool = False) -> Chosen:
     """The `topk` largest probabilities (softmax) of each row of x [tokens, experts], descending, in
-    float32, and their indices in int32; with `norm` they sum up to 1.
+    float32, and their indices in int32; with `norm` they sum to 1.
 
     >>> infinicore.topksoftmax(infinicore.tensor([[0.0, 3.0, 1.0]]), 2).ids
     tensor([[1, 2]], dtype=infinicore.int32)
@@ -229,7 +229,7 @@ def topkrouter(
     x: Tensor, correction_bias: Tensor, routed_scaling_factor: float = 1.0, topk: int = 8
 ) -> Chosen:
     """The gate of DeepSeek-V3 over x [tokens, 256]: sigmoids, chosen with the bias [256] from the
-    four best of eight groups, as shares of their sum times `routed_scaling_factor`, in float32;
+    four best of eight groups, normalised to their sum, times `routed_scaling_factor`, in float32;
     indices in int32.
 
     >>> infinicore.topkrouter(infinicore.zeros(3, 256), infinicore.zeros(256)).ids.shape
@@ -258,10 +258,9 @@ def moe_argsort_bincount_with_inv_pos_(
     topk_ids: Tensor,
     num_experts: int,
 ) -> None:
-    """Groups pairs of tokens and experts: with the ids [tokens, topk] as one row,
-    tokens_per_experts [num_experts] gets how often each expert occurs, `sorted_indices` the pairs
-    in the order of their experts (equal ones in their order), `inv_pos` the place of each pair in
-    that order.
+    """Groups (token, expert) pairs by expert: of the flattened ids [tokens, topk],
+    tokens_per_experts [num_experts] gets the count of each expert, `sorted_indices` the pairs
+    stably sorted by expert, and `inv_pos` the position of each pair in that order.
 
     >>> counts, order, places = (infinicore.zeros(n, dtype=infinicore.int32) for n in (2, 3, 3))
     >>> ids = infinicore.tensor([[1], [0], [1]])
@@ -293,7 +292,7 @@ def moe_sum_vendor_(
     routed_scale: float = 1.0,
     residual_scale: float = 1.0,
 ) -> None:
-    """Adds up what a token's experts gave: output [tokens, D] becomes the sum over k of
+    """Combines the results of each token's experts: output [tokens, D] becomes the sum over k of
     topk_weights[t, k] * input[t, k], times routed_scale, plus extra_residual * residual_scale.
 
     >>> y = infinicore.zeros(1, 2)

@@ -1,4 +1,4 @@
-"""Sums that are normalised in one pass, as between the layers of a transformer."""
+"""Fused residual addition and RMS norm, as between the layers of a transformer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.functions._checks import expect, expect_shape, need_tensor
 
 
 class Normalised(NamedTuple):
-    """What a layer goes on with, and what later layers are added to."""
+    """The normalised input of the next layer, and the residual stream."""
 
     out: Tensor
     residual: Tensor

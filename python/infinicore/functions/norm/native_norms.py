@@ -1,4 +1,4 @@
-"""Norms under the names of torch's own operators, which give the statistics too."""
+"""Norms under the names of torch's native operators, which also return the statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from infinicore.functions._operands import wide
 
 
 def _kind(input: Tensor, weight: Tensor | None) -> Any:
-    """The type of the statistics: that of the input, or float32 for halves with wide weights."""
+    """The type of the statistics: that of the input, or float32 for half types with float32
+    weights."""
     return input.dtype if weight is None or weight.dtype is input.dtype else wide(input).dtype
 
 
@@ -84,7 +85,7 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`nn.functional.batch_norm`, with the means and the inverse deviations of the input if it is
-    normalised by them, else nothing.
+    normalised by them, else empty tensors.
 
     >>> x, zero, one = infinicore.tensor([[2.]]), infinicore.zeros(1), infinicore.ones(1)
     >>> infinicore.native_batch_norm(x, None, None, zero, one, False, 0.1, 0.0)[0]

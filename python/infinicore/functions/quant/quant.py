@@ -1,6 +1,6 @@
-"""Rows in eight bits with a scale each, and products with weights of eight and four bits.
+"""Rows quantised to eight bits with a scale each, and products with weights of eight and four bits.
 
-Four-bit weights are signed, two in a byte, the lower bits first.
+Four-bit weights are signed, two in a byte, low bits first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def dynamic_scaled_int8_quant(
     input: Tensor, input_scales: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
     """Rows of the input [..., K] as int8, each divided by its scale max |x| / 127, which is written
-    to `input_scales` (an element for each row). Halves are rounded away from zero.
+    to `input_scales` (an element for each row). Ties are rounded away from zero.
 
     >>> scales = infinicore.zeros(1)
     >>> infinicore.dynamic_scaled_int8_quant(infinicore.tensor([[1.0, -2.0]]), scales)
@@ -52,12 +52,12 @@ def dynamic_scaled_int8_quant(
 
 
 def _unpacked(weights: Tensor) -> Tensor:
-    """Four-bit numbers [..., K / 2] as int8 [..., K], the lower bits of a byte first."""
+    """Four-bit numbers [..., K / 2] as int8 [..., K], low bits of a byte first."""
     codes = weights
     if codes.dtype is not int8:
         low = emit("bitwise_and", codes, 15)
         high = emit("bitwise_right_shift", codes, 4)
-        # Numbers from 8 on mean negative ones.
+        # Two's complement: numbers from 8 on are negative.
         low, high = (cast_to(emit("bitwise_xor", p, 8), int8) - 8 for p in (low, high))
     else:
         low = emit("bitwise_right_shift", emit("bitwise_left_shift", codes, 4), 4)
@@ -166,7 +166,7 @@ def _check_format(name: str, format: int) -> None:
 
 
 def _store_quantised(name: str, target: Tensor, scales: Any, rows: Tensor, group: int) -> None:
-    """Rows as they are, or as int8 with a scale for each, or for each group of columns."""
+    """Rows unchanged, or as int8 with a scale for each row, or for each group of its columns."""
     if target.dtype is not int8:
         if scales is not None and scales.numel():
             raise ValueError(
@@ -201,9 +201,10 @@ def moe_expand_input_with_inv_pos_(
     group_size: int = 128,
     format: int = 0,
 ) -> None:
-    """Copies tokens [tokens, D] to the places of their pairs: row inv_pos[p] of expand_states
-    [tokens * top_k, D] becomes row p // top_k of hidden_states. If expand_states is int8, rows are
-    quantised, with a scale for each row (or for each `group_size` columns) in expand_scales.
+    """Copies tokens [tokens, D] to the positions of their (token, expert) pairs: row inv_pos[p] of
+    expand_states [tokens * top_k, D] becomes row p // top_k of hidden_states. If expand_states is
+    int8, rows are quantised, with a scale for each row (or for each `group_size` columns) in
+    expand_scales.
 
     >>> rows = infinicore.zeros(2, 1)
     >>> x, places = infinicore.tensor([[1.0], [2.0]]), infinicore.tensor([1, 0])

@@ -1,6 +1,6 @@
-"""Cells of recurrent networks: the next state from an input and the state before.
+"""Cells of recurrent networks: the next state from an input and the previous state.
 
-Weights hold the gates one below the other, in torch's order.
+Weights contain the gates stacked vertically, in torch's order.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def gru_cell(
 
 
 def _gru_state(new: Tensor, old: Tensor, hx: Tensor) -> Tensor:
-    """The next state from the gates of the input and those of the state."""
+    """The next state from the gates of the input and of the state."""
     inputs, states = new.chunk(3, -1), old.chunk(3, -1)
     reset = (inputs[0] + states[0]).sigmoid()
     update = (inputs[1] + states[1]).sigmoid()

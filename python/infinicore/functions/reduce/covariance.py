@@ -26,7 +26,7 @@ def _check_weights(name: str, weights: Any, count: int, is_integer: bool) -> Non
     expect(weights.numel() == count, "cov", f"the size of {name}", weights.numel(), f"{count}")
     fits = category(weights.dtype) == (1 if is_integer else 2)
     expect(fits, "cov", f"{name}.dtype", weights.dtype, "integers" if is_integer else "floats")
-    # A device's are not checked, since the host would have to wait.
+    # Not checked on a device, since the host would have to wait.
     if not count or weights.device is not _CPU or _core.is_recording():
         return
     if weights.min().item() < 0:
@@ -81,8 +81,8 @@ def cov(
     aweights: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Covariances of variables (rows) over observations (columns), which may count several times
-    (`fweights`) or have a weight (`aweights`).
+    """Covariances of variables (rows) over observations (columns), which may have frequencies
+    (`fweights`) and weights (`aweights`).
 
     >>> infinicore.cov(infinicore.tensor([[1., 2., 3.], [3., 2., 1.]]))
     tensor([[ 1., -1.],
@@ -117,5 +117,5 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def _between(x: Tensor) -> Tensor:
-    """Rounding may lead beyond 1."""
+    """Clips to [-1, 1], which rounding may exceed."""
     return emit("minimum", emit("maximum", x, -1.0), 1.0)  # type: ignore[no-any-return]

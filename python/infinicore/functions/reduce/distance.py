@@ -57,7 +57,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
 
 
 def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
-    """The p-norm of the difference of each two rows of a matrix.
+    """The p-norm of the difference of each pair of rows of a matrix.
 
     >>> infinicore.pdist(infinicore.tensor([[0., 0.], [3., 4.]]))
     tensor([5.])

@@ -38,7 +38,7 @@ def dot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements, those of the first conjugated.
+    """The dot product of two vectors, the first one conjugated.
 
     >>> infinicore.vdot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
     tensor(11.)

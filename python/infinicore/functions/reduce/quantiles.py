@@ -41,7 +41,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             half = emit("floor_divide", emit("sub", count - 1, missing), 2)
             index = emit("maximum", half, 0)
         else:
-            # NaN is sorted last: the first one is the result if there is one.
+            # NaN is sorted last: if there is one, the first is the result.
             first = emit("sub", count, missing)
             middle = tensor_for((count - 1) // 2, int64, x.device)
             index = emit("where", emit("greater", missing, 0), first, middle)
@@ -55,8 +55,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
 
 @function
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, the lower one of two; along a dimension: those and their indices. NaN if there is
-    one.
+    """The median, the lower one of two; along a dimension, with indices. NaN if there is one.
 
     >>> infinicore.median(infinicore.tensor([3, 1, 2]))
     tensor(2)
@@ -67,7 +66,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @function
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of what is not NaN; along a dimension: those and their indices.
+    """The median of the elements that are not NaN; along a dimension, with indices.
 
     >>> infinicore.nanmedian(infinicore.tensor([3., 1., float("nan")]))
     tensor(1.)
@@ -106,7 +105,7 @@ def _quantiles(
         last = emit("maximum", emit("sub", count - 1, missing), 0)
         rank = emit("mul", spots, last)
     else:
-        # Behind all others there is NaN if there is any.
+        # NaN, if there is any, is sorted last.
         rank = emit("mul", spots, count - 1)
         end = tensor_for(count - 1, x.dtype, x.device)
         rank = emit("where", emit("greater", missing, 0), end, rank)
@@ -125,7 +124,7 @@ def _quantiles(
             half = tensor_for(0.5, x.dtype, x.device)
             part = emit("where", emit("greater", part, 0), half, part)
         below = emit("lerp", below, above, part.expand(*below.shape))
-    # The quantiles come first, then what is left.
+    # The quantiles are the first dimension, followed by the remaining ones.
     made = below.transpose(at, flat.ndim - 1).movedim(at, 0)
     if dim is None and keepdim:
         made = made.view(q.numel(), *(1,) * input.ndim)
@@ -146,7 +145,7 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """Values that a fraction q (0 to 1) of the elements is below; several q make a first dimension.
+    """The q-th quantiles, for q from 0 to 1; a vector q adds a leading dimension.
 
     >>> infinicore.quantile(infinicore.tensor([1., 2., 3.]), 0.25)
     tensor(1.5000)
@@ -163,7 +162,7 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """As `quantile`, of what is not NaN.
+    """Like `quantile`, ignoring NaN.
 
     >>> infinicore.nanquantile(infinicore.tensor([1., 3., float("nan")]), 0.5)
     tensor(2.)
@@ -173,8 +172,7 @@ def nanquantile(
 
 @function
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element along a dimension (the smallest of several), and its last
-    index.
+    """The most frequent element along a dimension (the smallest of ties), and its last index.
 
     >>> infinicore.mode(infinicore.tensor([2, 1, 2, 3])).values
     tensor(2)
@@ -186,12 +184,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     if count == 0:
         raise IndexError(f"mode: dimension {place} is empty: expected some elements")
     values, indices = sort(input.movedim(place, -1), dim=-1, stable=True)
-    # Where the run of equal elements begins that each one is part of.
+    # The start of the run of equal elements that each one belongs to.
     steps = arange(count, device=input.device)
     starts = where(values[..., 1:] != values[..., :-1], steps[1:], 0)
     first = steps[:1].expand(*values.shape[:-1], 1)
     runs = steps - cummax(cat([first, starts], -1), -1).values
-    # The longest run, and of these the first: its elements are the smallest.
+    # The first of the longest runs: its elements are the smallest.
     best = argmax(runs, dim=-1, keepdim=True)
     made = [gather(each, -1, best) for each in (values, indices)]
     made = [each.movedim(-1, place) if keepdim else each.squeeze(-1) for each in made]

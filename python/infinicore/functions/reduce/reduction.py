@@ -1,6 +1,6 @@
-"""Sums, means, extremes: many elements become one.
+"""Reductions: sums, means, extrema.
 
-`dim` is one dimension, several, or None for all; with `keepdim` they stay, with size 1.
+`dim` is one dimension, several, or None for all; with `keepdim` they are kept with size 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _folded(
     out: Any = None,
     **values: Any,
 ) -> Tensor:
-    """An operator that folds dimensions."""
+    """Calls an operator that reduces dimensions."""
     dims = folded_dims(function, input, dim)
     return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)
 
@@ -56,7 +56,7 @@ def sum(
 
 
 def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The sum over what broadcasting a tensor of this size to that of input would repeat.
+    """Sums over the dimensions along which a tensor of this size would be broadcast to input.
 
     >>> infinicore.sum_to_size(infinicore.ones(2, 3), 1, 3)
     tensor([[2., 2., 2.]])
@@ -78,7 +78,7 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
 def _narrowed(
     name: str, input: Tensor, dim: Any, keepdim: bool, kind: dtype | None, out: Any
 ) -> Tensor:
-    """Sums and products have a type of their own: integers give int64."""
+    """The type of sums and products: int64 for integers."""
     natural = int64 if category(input.dtype) < 2 else input.dtype
     fits = kind is None and (out is None or out.dtype is natural)
     made = _folded(name, name, input, dim, keepdim, out if fits else None)
@@ -113,7 +113,7 @@ def mean(
     dtype: dtype | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean over dimensions, of floats.
+    """The mean over dimensions.
 
     >>> infinicore.mean(infinicore.tensor([1., 2., 6.]))
     tensor(3.)
@@ -134,7 +134,7 @@ def nansum(
     dtype: dtype | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The sum of what is not NaN.
+    """The sum over dimensions, ignoring NaN.
 
     >>> infinicore.nansum(infinicore.tensor([1., float("nan")]))
     tensor(1.)
@@ -156,7 +156,7 @@ def nanmean(
     dtype: dtype | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean of what is not NaN.
+    """The mean over dimensions, ignoring NaN.
 
     >>> infinicore.nanmean(infinicore.tensor([1., 3., float("nan")]))
     tensor(2.)
@@ -209,8 +209,8 @@ def max(
     other: Any = None,
     out: Any = None,
 ) -> Any:
-    """The largest element; over one dimension: those and their indices; with a second tensor: the
-    larger ones, element by element.
+    """The largest element; over one dimension, with indices; with a second tensor, the elementwise
+    maximum.
 
     >>> infinicore.max(infinicore.tensor([[1, 5], [7, 2]]), 1).indices
     tensor([1, 0])
@@ -227,8 +227,8 @@ def min(
     other: Any = None,
     out: Any = None,
 ) -> Any:
-    """The smallest element; over one dimension: those and their indices; with a second tensor: the
-    smaller ones, element by element.
+    """The smallest element; over one dimension, with indices; with a second tensor, the elementwise
+    minimum.
 
     >>> infinicore.min(infinicore.tensor([[1, 5], [7, 2]]), 1).values
     tensor([1, 2])
@@ -246,7 +246,7 @@ def _truth(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Tenso
 
 @function
 def all(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) -> Tensor:
-    """Whether no element is 0, over dimensions.
+    """Whether all elements over the dimensions are nonzero.
 
     >>> infinicore.all(infinicore.tensor([[True, False], [True, True]]), 1)
     tensor([False,  True])
@@ -256,7 +256,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) 
 
 @function
 def any(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) -> Tensor:
-    """Whether some element is not 0, over dimensions.
+    """Whether any element over the dimensions is nonzero.
 
     >>> infinicore.any(infinicore.tensor([[True, False], [False, False]]), 1)
     tensor([ True, False])
@@ -266,7 +266,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) 
 
 @function
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements are not 0, over dimensions.
+    """The number of nonzero elements over dimensions.
 
     >>> infinicore.count_nonzero(infinicore.tensor([3, 0, 5]))
     tensor(2)

@@ -19,11 +19,11 @@ _STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.i
 
 @function
 def _reduced(data: Tensor, reduce: str, ends: Tensor, axis: int, initial: Any) -> Tensor:
-    """Of the segments that end before `ends` [*data.shape[:axis], segments]."""
+    """Reduces the segments that end before `ends` [*data.shape[:axis], segments]."""
     size, count = data.shape[axis], ends.shape[-1]
     lead, tail = tuple(data.shape[:axis]), tuple(data.shape[axis + 1 :])
     places = counting(size, data).expand(*lead, size).contiguous()
-    # Elements behind the last segment go to one that is cut off.
+    # Elements after the last segment go to an extra one, which is dropped.
     which = infinicore.searchsorted(ends, places, right=True)
     which = which.reshape(*lead, size, *[1] * len(tail)).expand(*data.shape)
     start = _STARTS[reduce] if initial is None else float(initial)

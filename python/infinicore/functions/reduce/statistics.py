@@ -1,4 +1,4 @@
-"""Variances, norms, sums of exponentials."""
+"""Variances, norms and logsumexp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from infinicore.functions.reduce.reduction import _folded, _into
 def _variance_and_mean(
     name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean, of halves in float32."""
+    """Variance and mean, computed in float32 for half types."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if category(input.dtype) < 2:
@@ -49,8 +49,8 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The variance over dimensions; `correction` (1, or 0 if not `unbiased`) is taken from the
-    number of elements that the sum of squares is divided by.
+    """The variance over dimensions; the sum of squares is divided by the number of elements minus
+    `correction` (1, or 0 if not `unbiased`).
 
     >>> infinicore.var(infinicore.tensor([1., 2., 3.]))
     tensor(1.)
@@ -69,7 +69,7 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The standard deviation over dimensions, as `var` says.
+    """The standard deviation over dimensions; see `var`.
 
     >>> infinicore.std(infinicore.tensor([1., 2., 3.]))
     tensor(1.)
@@ -141,7 +141,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None
         )
     real = parts(x)[0] if kind.is_complex else x
     high = _folded("logsumexp", "amax", real, dims, True)
-    # Nothing is taken away where the largest is infinite: inf - inf would be NaN.
+    # Nothing is subtracted where the maximum is infinite: inf - inf would be NaN.
     high = emit("where", emit("isinf", high), tensor_for(0, real.dtype, x.device), high)
     total = _folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
     made = emit("add", emit("log", total), high)
@@ -216,8 +216,7 @@ def norm(
 
 @function
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The input with each of its parts along a dimension scaled down to a p-norm of `maxnorm`, if
-    its norm is greater.
+    """The input with each subtensor along a dimension scaled down to a p-norm of at most `maxnorm`.
 
     >>> infinicore.renorm(infinicore.tensor([[3., 4.], [0.3, 0.4]]), 2, 0, 1)
     tensor([[0.6000, 0.8000],

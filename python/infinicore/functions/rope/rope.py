@@ -35,7 +35,7 @@ def mrope(
     """Rotates queries and keys [tokens, heads * head_size] (or [tokens, heads, head_size]) by three
     positions [3, tokens] (time, height, width), or one [tokens]. Tables cos, sin are [positions,
     rotary_dim / 2]; pairs are (i, i + rotary_dim / 2) of each head, in sections of section_t,
-    section_h and section_w pairs, or in turn when `interleaved`. Returns both.
+    section_h and section_w pairs, or interleaved if `interleaved`. Returns both.
 
     >>> x = infinicore.ones(1, 2)
     >>> zero, one = infinicore.zeros(1, 1), infinicore.ones(1, 1)
@@ -83,7 +83,7 @@ def _angles_of(name: str, cos_sin_cache: Tensor, positions: Tensor, like: Tensor
 
 
 def _in_heads(name: str, argument: str, x: Any, head_size: int) -> Tensor:
-    """A view [tokens, heads, head_size] of [tokens, heads * head_size] or of itself."""
+    """A view [tokens, heads, head_size] of [tokens, heads * head_size], or the tensor itself."""
     need_tensor(name, argument, x)
     fits = x.ndim >= 2 and (x.shape[-1] == head_size or x.shape[-1] % head_size == 0)
     expect(

@@ -1,1 +1,1 @@
-"""Running sums, products and extremes."""
+"""Cumulative sums, products and extrema."""

@@ -1,4 +1,4 @@
-"""Running logarithms of sums of complex numbers."""
+"""Cumulative logsumexp of complex numbers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def logcumsumexp(z: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor
 
 
 def _continued(z: Tensor, real: Tensor, imag: Tensor, dim: int) -> Tensor:
-    """Imaginary parts on the branch of the logarithm that adding one element after the other leads
-    to: each goes on from the sum before, or begins anew at an element with a greater real part."""
+    """Imaginary parts on the branch of the logarithm that sequential addition leads to: each
+    continues from the previous sum, or restarts at an element with a greater real part."""
     count = z.shape[dim]
     z_real, z_imag = parts(z)
     before = real.narrow(dim, 0, count - 1)
@@ -36,7 +36,7 @@ def _continued(z: Tensor, real: Tensor, imag: Tensor, dim: int) -> Tensor:
     turns = emit("round", emit("mul", step, 0.5 / math.pi))
     step = emit("sub", step, emit("mul", turns, 2 * math.pi))
     total = emit("cumsum", step, dim=dim)
-    # The last beginning up to each place, 0 being the first element.
+    # The last restart up to each position, initially the first element.
     place = counting(count - 1, z).view(-1, *(1,) * (z.ndim - dim - 1))
     begun = emit("where", goes_on, 0, emit("add", place, 1))
     last = cast_to(emit("cummax", begun, dim=dim)[0], int64)

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension; differences of neighbours."""
+"""Cumulative sums, products and extrema along a dimension; differences of adjacent elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _running(name: str, input: Tensor, dim: int, kind: dtype | None, out: Any) -
 
 @function
 def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Tensor:
-    """Running sums along a dimension. Integers are summed as int64.
+    """Cumulative sums along a dimension. Integers are summed as int64.
 
     >>> infinicore.cumsum(infinicore.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
@@ -32,7 +32,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Any = No
 
 @function
 def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Tensor:
-    """Running products along a dimension. Integers are multiplied as int64.
+    """Cumulative products along a dimension. Integers are multiplied as int64.
 
     >>> infinicore.cumprod(infinicore.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
@@ -44,8 +44,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Any = N
 def logcumsumexp(
     input: Tensor, dim: int, exclusive: bool = False, reverse: bool = False, *, out: Any = None
 ) -> Tensor:
-    """Running log(sum(exp(input))) along a dimension; without the element itself if `exclusive`,
-    from the end if `reverse`.
+    """Cumulative log(sum(exp(input))) along a dimension; excluding the element itself if
+    `exclusive`, from the end if `reverse`.
 
     >>> infinicore.logcumsumexp(infinicore.zeros(2), 0)
     tensor([0.0000, 0.6931])
@@ -66,7 +66,8 @@ def diff(
     prepend: Any = None,
     append: Any = None,
 ) -> Tensor:
-    """Differences of neighbours along a dimension, n times. Tensors may be put in front and behind.
+    """The n-th differences of adjacent elements along a dimension; tensors may be prepended and
+    appended first.
 
     >>> infinicore.diff(infinicore.tensor([1, 3, 7]))
     tensor([2, 4])
@@ -92,7 +93,7 @@ def diff(
 
 
 def _strips(name: str, y: Tensor, x: Any, dx: float, dim: int) -> Tensor:
-    """Areas below the lines from each element to the next."""
+    """The area of each trapezoid between adjacent points."""
     at = dim_of(name, y, dim)
     count = y.shape[at] - 1
     if count < 0:
@@ -108,8 +109,7 @@ def _strips(name: str, y: Tensor, x: Any, dx: float, dim: int) -> Tensor:
 
 @function
 def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The area below the lines through points, along a dimension, at distances of dx or at the
-    places x.
+    """The integral along a dimension by the trapezoidal rule, with spacing dx or at the points x.
 
     >>> infinicore.trapezoid(infinicore.tensor([1., 3., 5.]))
     tensor(6.)
@@ -122,7 +122,7 @@ trapz = trapezoid
 
 @function
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """Running areas below the lines through points, as `trapezoid`.
+    """The cumulative integral by the trapezoidal rule; see `trapezoid`.
 
     >>> infinicore.cumulative_trapezoid(infinicore.tensor([1., 3., 5.]))
     tensor([2., 6.])

@@ -1,4 +1,4 @@
-"""Elements counted."""
+"""Counts and histograms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from infinicore.functions._results import Histogram
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any = None) -> Tensor:
-    """How often each number occurs in a vector of integers of 0 or more, or the sums of their
-    weights. The largest number decides about the size, so this can't be recorded.
+    """Counts the occurrences of each number in a vector of nonnegative integers, or sums their
+    weights. The result size depends on the values, so this cannot be recorded.
 
     >>> infinicore.bincount(infinicore.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
@@ -50,8 +50,8 @@ def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
 def _range_of(
     name: str, input: Tensor, low: float, high: float, margin: float
 ) -> tuple[float, float]:
-    """The range of a histogram: that of the values if it is empty, and around a single value as
-    much as the margin to either side."""
+    """The range of a histogram: that of the values if the given one is empty; a single value is
+    extended by the margin to either side."""
     if low == high:
         if not input.numel():
             return low, high + 1
@@ -75,8 +75,7 @@ def _histc(input: Tensor, bins: int, low: float, high: float) -> Tensor:
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
 ) -> Tensor:
-    """How many elements lie in each of the equal parts of a range; if it is empty, in that of the
-    elements.
+    """A histogram with equal bins over a range; if the range is empty, over that of the elements.
 
     >>> infinicore.histc(infinicore.tensor([1., 2., 1.]), 4, 0, 3)
     tensor([0., 2., 1., 0.])
@@ -96,8 +95,8 @@ def histogram(
     density: bool = False,
     out: Any = None,
 ) -> Any:
-    """How many elements, or how much of their weight, lie in the parts of a range: of `bins` equal
-    ones, or between the given edges. `density` makes the whole 1.
+    """A histogram of the elements, or of their weights: with `bins` equal bins over a range, or
+    between the given edges. `density` normalises it to integrate to 1.
 
     >>> infinicore.histogram(infinicore.tensor([1., 2., 1.]), 4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
@@ -118,7 +117,7 @@ def histogram(
 def _histogram(input: Tensor, edges: Tensor, weight: Any, density: bool) -> Tensor:
     flat, count = input.reshape(input.numel()), edges.shape[0] - 1
     at = emit("sub", emit("searchsorted", edges, flat, right=True), 1)
-    # The last edge belongs to the last part.
+    # The last bin includes its right edge.
     last = emit("equal", flat, edges.narrow(0, count, 1))
     at = emit("where", last, tensor_for(count - 1, int64, input.device), at)
     inside = emit("logical_and", emit("greater_equal", at, 0), emit("less", at, count))

@@ -1,4 +1,4 @@
-"""Histograms of several dimensions."""
+"""Multidimensional histograms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HistogramOfPoints(NamedTuple):
 
 @function
 def _counted(points: Tensor, edges: list[Tensor], weight: Any, density: bool) -> Tensor:
-    """Points [N, D] in the parts between the edges of each dimension."""
+    """The histogram of points [N, D], with the bin edges of each dimension."""
     counts = [each.shape[0] - 1 for each in edges]
     total = math.prod(counts)
     at = infinicore.zeros(points.shape[0], dtype=infinicore.int64, device=points.device)
@@ -27,7 +27,7 @@ def _counted(points: Tensor, edges: list[Tensor], weight: Any, density: bool) ->
     for d, (edge, count) in enumerate(zip(edges, counts, strict=True)):
         column = points[:, d].contiguous()
         place = infinicore.searchsorted(edge, column, right=True) - 1
-        # The last edge belongs to the last part.
+        # The last bin includes its right edge.
         place = infinicore.where(column == edge[-1], count - 1, place)
         inside = inside & (column >= edge[0]) & (column <= edge[-1]) & (place >= 0)
         at = at * count + place
@@ -46,9 +46,9 @@ def _counted(points: Tensor, edges: list[Tensor], weight: Any, density: bool) ->
 def histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False
 ) -> HistogramOfPoints:
-    """How many points input [..., D], or how much of their weight, lie in each cell of a grid: with
-    `bins` equal parts in all dimensions, or in each, or with edges for each. `range` has the least
-    and the largest edge of each dimension. `density` makes the whole 1.
+    """The D-dimensional histogram of points input [..., D], or of their weights: `bins` is a number
+    of equal bins for all dimensions, or for each, or the edges for each. `range` has the least and
+    the largest edge of each dimension. `density` normalises it to integrate to 1.
 
     >>> infinicore.histogramdd(infinicore.tensor([[0., 1.], [1., 0.], [1., 1.]]), 2).hist
     tensor([[0., 1.],

@@ -17,7 +17,7 @@ from infinicore.functions._results import Ordered
 def _sorted_along(
     input: Tensor, dim: int, descending: bool = False, stable: bool = True, out: Any = None
 ) -> Any:
-    """Elements in order, and their indices."""
+    """Sorted elements, and their indices."""
     return emit("sort", input, dim=dim, descending=descending, stable=stable, out=out)
 
 
@@ -35,7 +35,7 @@ def sort(
     *,
     out: Any = None,
 ) -> Any:
-    """Elements in order along a dimension, and their indices. NaN counts as the largest.
+    """Sorts the elements along a dimension; returns values and indices. NaN is sorted last.
 
     >>> infinicore.sort(infinicore.tensor([3, 1, 2])).values
     tensor([1, 2, 3])
@@ -60,7 +60,7 @@ def argsort(
 
 @function
 def msort(input: Tensor) -> Tensor:
-    """Sorted along the first dimension.
+    """Sorts along the first dimension.
 
     >>> infinicore.msort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 3])
@@ -116,7 +116,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     expect(1 <= k <= size, "kthvalue", "k", k, f"1 to {size}", RuntimeError)
     if not input.ndim:
         return Ordered(*_sorted_along(input, at))
-    if k <= size // 2:  # in the same order, of equal ones too
+    if k <= size // 2:  # stably: equal elements keep their order
         shape = [*input.shape[:at], k, *input.shape[at + 1 :]]
         kinds = input.dtype, int64
         room = tuple(_core.empty(shape, kind, input.device) for kind in kinds)
@@ -163,8 +163,8 @@ def searchsorted(
     sorter: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Where values would be put to keep a sequence in order: in front of equal ones, or behind them
-    if `right`. Sequences of several dimensions are searched row by row.
+    """The positions at which values would be inserted into a sorted sequence: before equal
+    elements, or after them if `right`. Sequences of several dimensions are searched row by row.
 
     >>> infinicore.searchsorted(infinicore.tensor([1, 3, 5]), infinicore.tensor([3, 6]))
     tensor([1, 3])
@@ -181,7 +181,7 @@ def searchsorted(
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Tensor:
-    """The numbers of the intervals between boundaries that elements lie in.
+    """The indices of the buckets between boundaries to which the elements belong.
 
     >>> infinicore.bucketize(infinicore.tensor([0., 2.]), infinicore.tensor([1., 3.]))
     tensor([0, 1])
@@ -223,7 +223,7 @@ def isin(
     invert: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """Where elements are among the others; with `invert` where they are not.
+    """Whether each element is in test_elements; with `invert`, whether it is not.
 
     >>> infinicore.isin(infinicore.tensor([1, 2, 3]), infinicore.tensor([2]))
     tensor([False,  True, False])

@@ -1,4 +1,4 @@
-"""Elements without repetition."""
+"""Unique elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from infinicore.functions.sort.sort import argsort, sort
 
 @function
 def _new_ones(input: Tensor) -> Tensor:
-    """Where an element, or a row, differs from the one before it."""
+    """Where an element, or a row, differs from the previous one."""
     count = input.shape[0]
     later, earlier = input.narrow(0, 1, count - 1), input.narrow(0, 0, count - 1)
     differs = emit("not_equal", later, earlier)
@@ -34,7 +34,7 @@ _range = range
 
 
 def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) -> Any:
-    """Rows without repetitions; which of these each was; how many there were of each."""
+    """Unique rows, inverse indices, and counts."""
     size = rows.shape[0]
     if size == 0:
         nothing = rows.new_empty(*shape, dtype=int64)
@@ -61,9 +61,8 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The elements (or the parts along a dimension) in order, each once; then which of them each
-    was, and how many there were of each. The values decide about the size, so this can't be
-    recorded.
+    """The sorted unique elements (or subtensors along a dimension); optionally inverse indices and
+    counts. The result size depends on the values, so this cannot be recorded.
 
     >>> infinicore.unique(infinicore.tensor([2, 1, 2]))
     tensor([1, 2])
@@ -80,7 +79,7 @@ def unique(
         at = dim_of("unique", input, dim)
         rows = input.movedim(at, 0).contiguous()
         flat = rows.reshape(rows.shape[0], rows.numel() // max(rows.shape[0], 1))
-        # Sorted by the last column first: stable sorts leave the first one to decide.
+        # Sorts by the last column first: sorts are stable, so the first column decides.
         came_from = None
         for column in reversed(_range(flat.shape[1])):
             found = argsort(flat[:, column], 0, stable=True)
@@ -104,7 +103,7 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """As `unique`, but only neighbours that are equal are taken together, and nothing is sorted.
+    """Like `unique`, but only adjacent equal elements are merged, and nothing is sorted.
 
     >>> infinicore.unique_consecutive(infinicore.tensor([2, 2, 1, 2]))
     tensor([2, 1, 2])

@@ -1,1 +1,1 @@
-"""Windows over signals."""
+"""Windowed functions of signals and images."""

@@ -1,4 +1,4 @@
-"""Slopes of samples along their dimensions."""
+"""Numerical gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infinicore.functions._operands import floats
 
 
 def _spacings(spacing: Any, count: int) -> list[Any]:
-    """A distance, or coordinates, for each dimension."""
+    """The spacing, or the coordinates, of each dimension."""
     if isinstance(spacing, (tuple, list)):
         expect(len(spacing) == count, "gradient", "the length of spacing", len(spacing), f"{count}")
         return list(spacing)
@@ -23,7 +23,7 @@ def _spacings(spacing: Any, count: int) -> list[Any]:
 
 
 def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
-    """Central differences, and those of one side at both ends."""
+    """Central differences, and one-sided differences at both ends."""
     size = x.shape[dim]
     expect(size > edge_order, "gradient", f"size {dim} of input", size, f"{edge_order + 1} or more")
 
@@ -63,7 +63,7 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
 def _even_slopes(
     at: Callable[[int, int], Tensor], size: int, gap: float, edge_order: int
 ) -> list[Tensor]:
-    """The same for samples at one distance: a distance of 0 gives infinities, as in torch."""
+    """The same for evenly spaced samples: a spacing of 0 gives infinities, as in torch."""
     parts = [(at(2, -1) - at(0, -3)) / (2 * gap)] if size > 2 else []
     if edge_order == 1:
         left, right = at(1, 1) - at(0, 0), at(-1, -1) - at(-2, -2)
@@ -77,9 +77,9 @@ def _even_slopes(
 def gradient(
     input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
-    """How the samples of input grow along each dimension of `dim` (all by default), as a tuple
-    of tensors. `spacing` is the distance of samples, one for each dimension, or their coordinates,
-    one tensor for each. At both ends differences of order `edge_order` are taken.
+    """The gradient of the samples in input along each dimension of `dim` (all by default), as a
+    tuple of tensors. `spacing` is the distance between samples, possibly one for each dimension, or
+    their coordinates, one tensor for each. At both ends differences of order `edge_order` are used.
 
     >>> infinicore.gradient(infinicore.tensor([1., 2., 4., 7.]))
     (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)

@@ -1,4 +1,4 @@
-"""`grid_sample` and `affine_grid` with the arguments of torch's own operators."""
+"""`grid_sample` and `affine_grid` with the arguments of torch's native operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra of short windows of a signal, and the signal of such spectra."""
+"""The short-time Fourier transform and its inverse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions._index_checks import is_known
 
-_NOTHING = 1e-11  # of a sum of squared windows: no signal can be told from less
+_NOTHING = 1e-11  # smallest sum of squared windows that allows reconstruction
 
 
 def _lengths(
@@ -27,7 +27,7 @@ def _lengths(
 
 
 def _filled_up(window: Tensor | None, width: int, n_fft: int, like: Tensor) -> Tensor:
-    """The window in the middle of `n_fft` elements."""
+    """The window, centred in `n_fft` elements."""
     if window is None:
         window = infinicore.ones(width, dtype=like.dtype, device=like.device)
     before = (n_fft - width) // 2
@@ -35,7 +35,7 @@ def _filled_up(window: Tensor | None, width: int, n_fft: int, like: Tensor) -> T
 
 
 def _padded(x: Tensor, sides: tuple[int, int], mode: str) -> Tensor:
-    """Signals [B, L] with elements before and behind."""
+    """Signals [B, L] padded on both sides."""
     pad = infinicore.nn.functional.pad
     if not x.dtype.is_complex:
         return pad(x.unsqueeze(0), sides, mode).squeeze(0)
@@ -57,9 +57,9 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """The spectra of windows of a signal [L] or of signals [B, L], as [..., frequencies, windows].
-    Windows are `hop_length` apart (a quarter of `n_fft` by default); with `center` the signal is
-    padded so that window t has its middle at t * hop_length.
+    """The short-time Fourier transform of a signal [L] or of signals [B, L], as [..., frequencies,
+    windows]. Windows are `hop_length` apart (a quarter of `n_fft` by default); with `center` the
+    signal is padded so that window t is centred at t * hop_length.
 
     >>> infinicore.stft(infinicore.ones(8), 4, return_complex=True).shape
     infinicore.Size([3, 9])
@@ -94,7 +94,7 @@ def stft(
 
 
 def _overlapped(frames: Tensor, hop: int) -> Tensor:
-    """Windows [B, T, n] added where they lie, as [B, hop * (T - 1) + n]."""
+    """Overlap-add: windows [B, T, n] summed at their positions, as [B, hop * (T - 1) + n]."""
     if frames.dtype.is_complex:
         parts = infinicore.view_as_real(frames)
         real, imag = (_overlapped(parts.select(-1, i), hop) for i in (0, 1))
@@ -169,8 +169,8 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose `stft` comes nearest to input [..., frequencies, windows], with the same
-    arguments; cut or filled up with zeros to `length`.
+    """The inverse of `stft`: the signal whose `stft` with the same arguments is closest to input
+    [..., frequencies, windows], truncated or zero-padded to `length`.
 
     >>> x = infinicore.tensor([1., 2., 3., 4., 5., 6., 7., 8.])
     >>> infinicore.istft(infinicore.stft(x, 4, return_complex=True), 4)
