@@ -1,4 +1,4 @@
-"""How fast a model reads prompts and generates."""
+"""Benchmark: prompt processing and generation speed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bench(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     settings["max_batch"] = max(batches)
     settings["max_length"] = options.max_length or length
     settings["cache_tokens"] = options.cache_tokens or (length + 64) * max(batches)
-    settings["prefix_cache"] = False  # each round reads its prompts again
+    settings["prefix_cache"] = False  # each round processes its prompts again
     begin = time.monotonic()
     llm = LLM(options.model, **settings)
     load = time.monotonic() - begin
@@ -62,7 +62,7 @@ def bench(options: argparse.Namespace, settings: dict[str, Any]) -> int:
 
 
 def measure(engine: Any, prompt: int, tokens: int, batch: int, repeat: int) -> dict[str, Any]:
-    """The best of some rounds: all prompts are read, then all requests generate."""
+    """The best of several rounds: all prompts are processed, then all requests generate."""
     import random
 
     draw = random.Random(1)
@@ -124,7 +124,7 @@ def _beside(options: argparse.Namespace, ours: dict[str, Any]) -> dict[str, Any]
         return time.monotonic() - begin
 
     def generate() -> None:
-        # Which tokens does not matter; choosing them is left out, to its advantage.
+        # Any tokens will do; sampling is left out, in llama.cpp's favour.
         for i in range(options.tokens - 1):
             model.eval([1 + i % 1000])
 

@@ -1,4 +1,4 @@
-"""Blocks of the key/value cache: who has which, and which hold prefixes that others can use."""
+"""Blocks of the key/value cache: their owners, and prefixes that requests can share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hashlib import blake2b
 
 
 class BlockPool:
-    """Blocks are counted references. A full block is known by a digest of its tokens and of all
-    before them; when nobody has it any more it stays until its room is needed, the one unused for
-    the longest time first."""
+    """Blocks are reference-counted. A full block is identified by a digest of its tokens and all
+    tokens before them; when no request uses it any more it stays cached until its space is needed,
+    least recently used first."""
 
     def __init__(self, count: int, size: int, shares: bool = True) -> None:
         self.count, self.size, self.shares = count, size, shares
@@ -21,10 +21,10 @@ class BlockPool:
         self._children: dict[bytes, set[int]] = {}
         self._parent: list[bytes] = [b""] * count
         self._free: OrderedDict[int, None] = OrderedDict((i, None) for i in range(count))
-        self.hits = 0  # tokens that were not computed again
+        self.hits = 0  # tokens that were found in the cache
 
     def shrink(self, count: int) -> None:
-        """Leave blocks unused, before any is taken."""
+        """Reserve blocks, before any is taken."""
         for block in range(count, self.count):
             del self._free[block]
         self.count = count
@@ -58,18 +58,19 @@ class BlockPool:
         self._users[block] -= 1
         if self._users[block] == 0:
             self._free[block] = None
-            # One without known contents is the first to be taken again.
+            # A block without reusable contents is reused first.
             if self._key[block] is None:
                 self._free.move_to_end(block, last=False)
 
     def hold(self, block: int) -> None:
-        """One more has it: a request, or a copy that is made of it."""
+        """Add a reference: for a request, or for a copy of the block."""
         if self._users[block] == 0:
             del self._free[block]
         self._users[block] += 1
 
     def fill(self, block: int, parent: bytes, tokens: Sequence[int]) -> bytes:
-        """A block has become full: the key that its successor needs. Others can find it now."""
+        """Mark a block as full, so that others can find it; returns the key that its successor
+        needs."""
         own = tuple(tokens)
         key = digest(parent, own)
         if self.shares and key not in self._by_key:
@@ -79,8 +80,8 @@ class BlockPool:
         return key
 
     def match(self, tokens: Sequence[int], root: bytes = b"") -> tuple[list[int], list[bytes]]:
-        """The blocks that hold the beginning of `tokens`, and their keys. At least one token is
-        left over: its logits are wanted."""
+        """The cached blocks that hold a prefix of `tokens`, and their keys. At least one token is
+        left over, because its logits are needed."""
         blocks: list[int] = []
         keys: list[bytes] = []
         parent = root
@@ -96,8 +97,8 @@ class BlockPool:
         return blocks, keys
 
     def similar(self, parent: bytes, tokens: Sequence[int]) -> tuple[int, int] | None:
-        """A block behind `parent` that begins as `tokens` does, and for how many tokens: it can be
-        copied, and written on from there."""
+        """A block after `parent` that shares a prefix with `tokens`, and the length of the prefix:
+        the block can be copied and continued from there."""
         best = None
         for block in self._children.get(parent, ()):
             same = 0

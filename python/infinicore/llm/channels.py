@@ -1,6 +1,5 @@
-"""Connections between the hosts of ranks, for what rank 0 tells the others: requests, steps.
-
-They wait for each other there without a time-out, which collectives have."""
+"""Connections from rank 0 to the other ranks, for requests and steps. Unlike collectives, they wait
+without a time-out."""
 
 from __future__ import annotations
 
@@ -26,13 +25,13 @@ from typing import Any
 import infinicore
 
 _ADDRESSES, _ADDRESS_BYTES = 8, 1024
-_ADDRESS_SECONDS = 10.0  # to try one
-_SILENT_SECONDS = 10  # of who has connected
-_SIOCGIFADDR = 0x8915  # of Linux: the IPv4 address of an interface
+_ADDRESS_SECONDS = 10.0  # seconds to try one address
+_SILENT_SECONDS = 10  # time limit for a connected peer to authenticate
+_SIOCGIFADDR = 0x8915  # Linux ioctl: the IPv4 address of an interface
 
 
 def connect(comm: Any) -> dict[int, Connection]:
-    """A connection from rank 0 to each other; its address and key go by a broadcast."""
+    """A connection from rank 0 to each other rank; its address and key are broadcast."""
     hosts = ["127.0.0.1"] if _is_one_host(comm) else _own_addresses()
     text = b""
     welcome = None
@@ -51,8 +50,8 @@ def connect(comm: Any) -> dict[int, Connection]:
 
 
 class _Welcome:
-    """Rank 0's door. Each who comes is asked for the key in a thread of its own: strangers who say
-    nothing keep nobody waiting."""
+    """Rank 0's listener. Each peer is authenticated in its own thread, so that silent unknown peers
+    do not delay the others."""
 
     def __init__(self, where: str, ranks: int) -> None:
         self.key, self._ranks = os.urandom(16), ranks
@@ -61,7 +60,7 @@ class _Welcome:
         self._come: queue.Queue[tuple[int, Connection]] = queue.Queue()
 
     def take(self) -> dict[int, Connection]:
-        """The connections, when all have come."""
+        """The connections, once all ranks have connected."""
         threading.Thread(target=self._admit, name="infini-welcome", daemon=True).start()
         made: dict[int, Connection] = {}
         while len(made) < self._ranks - 1:
@@ -72,7 +71,7 @@ class _Welcome:
         return made
 
     def _admit(self) -> None:
-        with contextlib.suppress(OSError):  # the door is closed
+        with contextlib.suppress(OSError):  # the listener is closed
             while True:
                 guest, _ = self._door.accept()
                 threading.Thread(target=self._greet, args=(guest,), daemon=True).start()
@@ -80,7 +79,8 @@ class _Welcome:
     def _greet(self, guest: socket.socket) -> None:
         _limit_silence(guest, _SILENT_SECONDS)
         channel = Connection(guest.detach())
-        # Who goes away, says nothing, or has no key, is a rank that tries addresses, or a stranger.
+        # A peer that disconnects, stays silent or has no key is a rank that tries addresses, or
+        # unknown.
         try:
             deliver_challenge(channel, self.key)
             answer_challenge(channel, self.key)
@@ -94,7 +94,7 @@ class _Welcome:
 
 
 def _limit_silence(of: socket.socket, seconds: int) -> None:
-    """Reading gives up after so long, 0 for never."""
+    """Set the read time-out; 0: none."""
     of.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", seconds, 0))
 
 
@@ -102,7 +102,7 @@ def _call_first(hosts: list[str], port: int, key: bytes) -> Connection:
     """A connection to the first of rank 0's addresses that can be reached."""
     for host in hosts:
         with contextlib.suppress(OSError, AuthenticationError):
-            # A Client has no time-out of its own.
+            # Client has no time-out parameter.
             socket.create_connection((host, port), timeout=_ADDRESS_SECONDS).close()
             return Client((host, port), authkey=key)
     raise RuntimeError(
@@ -112,7 +112,7 @@ def _call_first(hosts: list[str], port: int, key: bytes) -> Connection:
 
 
 def _is_one_host(comm: Any) -> bool:
-    """All ranks are on this host, in containers of one name if in any."""
+    """Whether all ranks are on this host (or in containers with the same host name)."""
     here = socket.gethostname() + Path("/proc/sys/kernel/random/boot_id").read_text()
     digest = list(hashlib.sha256(here.encode()).digest()[:8])
     mine = infinicore.tensor(digest, dtype=infinicore.uint8).to(comm.device)
@@ -121,11 +121,11 @@ def _is_one_host(comm: Any) -> bool:
 
 
 def _own_addresses() -> list[str]:
-    """Of this host, as others may reach it: the best first."""
+    """The addresses of this host that others may reach, best first."""
     found = [os.environ.get("INFINI_CCL_ADDRESS"), os.environ.get("MASTER_ADDR")]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         with contextlib.suppress(OSError):
-            probe.connect(("198.51.100.1", 9))  # sends nothing: finds the default route
+            probe.connect(("198.51.100.1", 9))  # sends nothing, but finds the default route
             found.append(probe.getsockname()[0])
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):

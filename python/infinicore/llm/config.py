@@ -1,4 +1,4 @@
-"""What a model's configuration says, checked."""
+"""The checked configuration of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infinicore.nn.rope_scaling import (
     YarnRopeScalingConfig,
 )
 
-# What files of a model leave out where it has its usual value.
+# Values that configuration files leave out if they are the default.
 _USUAL: dict[str, dict[str, Any]] = {
     "gemma2": {
         "head_dim": 256,
@@ -38,7 +38,7 @@ _USUAL["gemma3"] = _USUAL["gemma3_text"]
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The settings that all decoders have; `raw` has the others, under the names of config.json."""
+    """The settings common to all decoders; `raw` has the others, under the names of config.json."""
 
     model_type: str
     layers: int
@@ -52,8 +52,8 @@ class ModelConfig:
     positions: int
     rope_theta: float
     rotary_dim: int
-    rope_neighbours: bool  # elements 2i and 2i + 1 of a head rotate together, not i and i + half
-    tied: bool  # the head is the embedding, if the file has no other
+    rope_neighbours: bool  # rotary pairs are elements 2i and 2i + 1 of a head, not i and i + half
+    tied: bool  # the head shares the embedding's weight if the file has none
     activation: str
     eos: tuple[int, ...]
     raw: dict[str, Any] = field(repr=False)
@@ -64,14 +64,14 @@ class ModelConfig:
 
     @property
     def long_from(self) -> int | None:
-        """Requests with more tokens have LongRoPE's other frequencies; None: it has none."""
+        """Requests with more tokens than this use LongRoPE's long factors; None: no LongRoPE."""
         scaling = self.scaling
         if not isinstance(scaling, LongRopeScalingConfig):
             return None
         return scaling.original_max_position_embeddings
 
     def window(self, layer: int) -> int:
-        """How many keys a query sees, itself included; 0: all."""
+        """The number of keys that a query attends to, including its own; 0: all."""
         size = self.raw.get("sliding_window")
         if not size or self.raw.get("use_sliding_window") is False:
             return 0
@@ -86,7 +86,7 @@ class ModelConfig:
 
 
 def read_config(raw: dict[str, Any], source: str) -> ModelConfig:
-    """The settings of a config.json; a missing or impossible one is named."""
+    """Parses a config.json; the error for a missing or invalid setting names it."""
     raw = {**_USUAL.get(str(raw.get("model_type")), {}), **raw}
 
     def whole(key: str, default: int | None = None, least: int = 1) -> int:
@@ -161,7 +161,7 @@ def read_config(raw: dict[str, Any], source: str) -> ModelConfig:
 
 
 def _parameters(raw: dict[str, Any]) -> dict[str, Any]:
-    """Newer files have the settings of RoPE in one object, by kind of layer where they differ."""
+    """Newer files have the RoPE settings in one object, by layer type if they differ."""
     made = raw.get("rope_parameters") or {}
     made = made.get("full_attention", made) if isinstance(made, dict) else {}
     return made if isinstance(made, dict) else {}
@@ -170,12 +170,12 @@ def _parameters(raw: dict[str, Any]) -> dict[str, Any]:
 def rope_scaling(
     raw: dict[str, Any], rotary_dim: int, theta: float, positions: int
 ) -> RopeScalingConfig | None:
-    """How positions are stretched: none, linear, dynamic, llama3, yarn or longrope."""
+    """RoPE scaling: none, linear, dynamic, llama3, yarn or longrope."""
     found = raw.get("rope_scaling") or _parameters(raw)
     kind = found.get("rope_type", found.get("type", "default"))
     key = "original_max_position_embeddings"
     original = next((each[key] for each in (found, raw) if each.get(key) is not None), positions)
-    if kind in ("default", "mrope", "dynamic"):  # dynamic changes positions behind the trained ones
+    if kind in ("default", "mrope", "dynamic"):  # dynamic: only beyond the training length
         return None
     if kind == "linear":
         if not is_positive(found["factor"]):

@@ -1,4 +1,4 @@
-"""Settings that only some models have: each must make sense where it is given."""
+"""Checks of settings that only some models have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infinicore.llm.files import ModelFileError
 
 MOST = 1 << 31
 
-# Whole numbers, and the least that makes sense.
+# Whole numbers, and the smallest valid value.
 _WHOLE = {
     "sliding_window": 0,
     "sliding_window_pattern": 1,
@@ -55,7 +55,7 @@ def is_positive(value: Any) -> bool:
 
 
 def check_settings(raw: dict[str, Any], layers: int, source: str) -> None:
-    """Raises ModelFileError for the first setting that is missing or impossible."""
+    """Raises ModelFileError for the first setting that is missing or invalid."""
 
     def refuse(key: str, expected: str) -> ModelFileError:
         return ModelFileError(f"{source}: {key} is {raw.get(key)!r}: expected {expected}")

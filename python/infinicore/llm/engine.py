@@ -26,32 +26,29 @@ from infinicore.llm.weights import Weights
 
 @dataclass(frozen=True)
 class Launched:
-    """A step that the device works on."""
+    """A step that was launched on the device."""
 
     batch: list[Scheduled]
-    last: list[Request]  # those that get a token
-    rows: list[int]  # of the logits, for those
+    last: list[Request]  # the requests that get a token
+    rows: list[int]  # their rows of the logits
     logits: Tensor | None
     later: Later | None  # the tokens, chosen on the device
 
     @property
     def is_over(self) -> bool:
-        """Nobody waits for it any more."""
+        """Whether all its requests have ended."""
         return all(each.finish_reason is not None for each in self.last)
 
 
 @dataclass(frozen=True)
 class EngineOptions:
     """device: where the model runs; None: the current device.
-    dtype: of the computation; None: the file's for dense weights, else float32 on the CPU and
-        bfloat16 elsewhere.
-    max_length: tokens of a prompt and its output; None: what the model was trained for, at most
-        8192.
-    cache_tokens: tokens that the cache has room for; None: as many as fit into its share of the
-        memory.
-    max_batch: requests that run at the same time; max_step_tokens: tokens of one step.
-    graphs: record the steps that generate. prefix_cache: share blocks of equal prefixes.
-    tp, pp: ranks that share each layer, and stages that share the layers out: tp x pp processes
+    dtype: of the computation; None: that of the file for dense weights, else float32 on the CPU and
+    bfloat16 elsewhere. max_length: tokens of a prompt and its output; None: the model's training
+    length, at most 8192. cache_tokens: capacity of the cache in tokens; None: as many as fit into
+    its share of the memory. max_batch: requests that run at the same time; max_step_tokens: tokens
+    of one step. graphs: record decode steps as graphs. prefix_cache: share blocks of equal
+    prefixes. tp, pp: tensor-parallel ranks and pipeline-parallel stages: tp x pp processes
         (docs/serving.md).
     batch_invariant: a request's logits have the same bits whatever else runs, however its prompt is
         cut into chunks, and with any number of threads; slower (docs/reproducibility.md).
@@ -132,7 +129,7 @@ class Engine:
         self.steps = self.generated = self.prompt_tokens = 0
 
     def _cache_tokens(self, ranks: int) -> int:
-        """Room for a full batch, at most a share of the memory that is free."""
+        """Space for a full batch, limited to a share of the free memory."""
         bytes_of_token = 0
         for keys, values in self.model.cache_shapes(ranks):
             for heads, size in (keys, values or (0, 0)):
@@ -162,7 +159,7 @@ class Engine:
         ids = [operator.index(token) for token in prompt]
         params = params or SamplingParams()
         if params.seed is None and params.temperature > 0:
-            params = replace(params, seed=secrets.randbits(63))  # sent to the other ranks, too
+            params = replace(params, seed=secrets.randbits(63))  # also sent to the other ranks
         if not ids:
             raise ValueError("Engine.add: prompt is empty: expected at least one token")
         for token in ids:
@@ -195,14 +192,14 @@ class Engine:
         return request
 
     def cancel(self, request: Request) -> None:
-        """Forget a request; its blocks are free at once."""
+        """Cancel a request; its blocks are freed immediately."""
         if request.finish_reason is None:
             request.finish_reason = "cancelled"
             self.scheduler.remove(request)
 
     def hidden(self, prompt: Iterable[int]) -> Any:
-        """Normalised hidden states [tokens, hidden] of a prompt: all in one step, with blocks of
-        its own, which are free again afterwards."""
+        """Normalised hidden states [tokens, hidden] of a prompt, computed in one step with
+        temporary blocks."""
         request = self._alone(prompt)
         try:
             return self.runner.hidden([(request, len(request.prompt))])
@@ -210,7 +207,7 @@ class Engine:
             self.scheduler.remove(request)
 
     def _alone(self, prompt: Iterable[int]) -> Request:
-        """A request with blocks for all of its prompt, which the scheduler does not know."""
+        """A request with blocks for its whole prompt, outside the scheduler."""
         request = self._request(prompt, SamplingParams(max_tokens=1))
         request.blocks = self.pool.take(-(-len(request.prompt) // self.pool.size))
         return request
@@ -222,8 +219,8 @@ class Engine:
     def step(self) -> list[Request]:
         """Run one step; the requests that have a new token.
 
-        Where the next step needs nothing from the host but the tokens, which the device has, it is
-        launched before they are read: the host works while the device does."""
+        If the next step depends only on the new tokens, which are on the device, it is launched
+        before they are read, so that host and device overlap."""
         current, self._pending = self._pending, None
         with infinicore.batch_invariant(self.options.batch_invariant):
             if current is None or current.is_over:
@@ -252,7 +249,7 @@ class Engine:
         return Launched(batch, last, rows, logits, later)
 
     def _launch_ahead(self, current: Launched) -> Launched | None:
-        """The step after one whose tokens are not known yet, for the same requests."""
+        """The step after one whose tokens are still on the device, for the same requests."""
         requests = current.last
         if current.later is None or self.scheduler.waiting or len(requests) != len(current.batch):
             return None
@@ -267,7 +264,7 @@ class Engine:
         return Launched(current.batch, requests, current.rows, None, later)
 
     def _collect(self, launched: Launched) -> list[Request]:
-        """Read the tokens of a step, and go on with the requests that were not cancelled since."""
+        """Read the tokens of a step, and continue the requests that were not cancelled since."""
         chosen = self._choose(launched)
         for request, count in launched.batch:
             if request.finish_reason is None:
@@ -301,14 +298,14 @@ class Engine:
         return choose(logits, [each.chooser for each in last], texts)
 
     def follow(self) -> bool:
-        """On a rank but the first of several: do what the first does, then return True."""
+        """On ranks other than 0: follow rank 0 until it ends, then return True."""
         return False
 
     def close(self) -> None:
-        """Let other ranks end."""
+        """Make the other ranks end."""
 
     def _finish(self, request: Request) -> None:
-        """Has it ended with its newest token?"""
+        """Whether it has ended with its newest token."""
         token, params = request.output[-1], request.params
         grammar = request.chooser.grammar
         if grammar is not None:
@@ -327,7 +324,7 @@ class Engine:
 
     @property
     def _most_tokens(self) -> int:
-        """Of a request: what the model and the cache have room for."""
+        """The maximum length of a request, limited by the model and the cache."""
         return min(self.max_length, self.pool.count * self.pool.size)
 
     @property
@@ -336,7 +333,7 @@ class Engine:
 
     def _stops(self, request: Request) -> bool:
         longest = max(len(text) for text in request.params.stop)
-        # Each token has at least one byte, so the newest text is in this many tokens.
+        # Each token has at least one byte, so this many tokens cover the newest text.
         tail = self.tokenizer.decode(request.output[-(4 * longest + 4) :])
         return any(text in tail for text in request.params.stop)
 
@@ -362,7 +359,7 @@ def _dtype(given: Any, checkpoint: Checkpoint, device: Any) -> Any:
 
 
 def _is_no_weight(name: str) -> bool:
-    """Tables that some files have and that are computed here."""
+    """Tables that some files contain but that are computed here."""
     return name.endswith("rotary_emb.inv_freq")
 
 

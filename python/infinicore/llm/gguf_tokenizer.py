@@ -1,4 +1,4 @@
-"""Tokenizers out of the metadata of GGUF files."""
+"""Tokenizers from the metadata of GGUF files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from infinicore.llm.files.stored import ModelFileError
 from infinicore.llm.tokenizer import Tokenizer
 
 _NORMAL, _CONTROL, _USER, _BYTE = 1, 3, 4, 6
-_MOST_LETTERS = 256  # of a word that is put together out of others
+_MOST_LETTERS = 256  # in a word that is merged from others
 _SPACE = "\u2581"  # stands for a space in SentencePiece's words
 
-# How text is cut before pairs are merged, by the name in the file.
+# How text is split before pairs are merged (pre-tokenization), by the name in the file.
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -25,7 +25,7 @@ _SINGLE_DIGITS = ("smollm", "starcoder", "refact", "command-r", "codeshell")
 
 
 def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
-    """By the file's words, merges and scores."""
+    """Builds the tokenizer from the file's words, merges and scores."""
     kind = metadata.get("tokenizer.ggml.model")
     words = metadata.get("tokenizer.ggml.tokens")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -44,7 +44,7 @@ def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
         inner = makers[kind](metadata, words, source)
     except ModelFileError:
         raise
-    except Exception as error:  # the package raises nothing more special
+    except Exception as error:  # the package raises no more specific type
         raise ModelFileError(f"{source}: the tokenizer is refused: {error}") from None
     inner.add_special_tokens([w for w, k in zip(words, kinds, strict=True) if k == _CONTROL])
     inner.add_tokens([w for w, k in zip(words, kinds, strict=True) if k == _USER])
@@ -62,7 +62,7 @@ def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
 
 
 def _byte_pairs(metadata: dict[str, Any], words: list[str], source: str) -> Any:
-    """GPT-2's: bytes as letters, merged by rank."""
+    """GPT-2's (byte-level BPE): bytes as letters, merged by rank."""
     from tokenizers import Regex, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as Inner
 
@@ -91,7 +91,7 @@ def _byte_pairs(metadata: dict[str, Any], words: list[str], source: str) -> Any:
 
 
 def _sentence_pieces(metadata: dict[str, Any], words: list[str], source: str) -> Any:
-    """SentencePiece's: letters merged by score, bytes for letters that are unknown."""
+    """SentencePiece's: letters merged by score, with bytes for unknown letters."""
     from tokenizers import Tokenizer as Inner
     from tokenizers import decoders, models, normalizers
 

@@ -1,4 +1,4 @@
-"""Output that must be JSON of a given schema, through the package `llguidance`."""
+"""Output constrained to a JSON schema, by the package `llguidance`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_MOST_COMPILED = 64  # schemas of a tokenizer that are kept
-# Where any white space is allowed, models are known to write nothing else for ever.
+_MOST_COMPILED = 64  # compiled schemas kept per tokenizer
+# If arbitrary white space is allowed, models may generate it endlessly.
 _DEFAULTS: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
 
 class Grammar:
-    """Which tokens may come next. `mask` forbids the others in a row of logits, `accept` goes on by
-    a token. `schema` is a JSON schema as a dict or as text; {"type": "object"} is any object.
+    """The tokens that may come next. `mask` forbids the others in a row of logits, `accept`
+    advances by a token. `schema` is a JSON schema as a dict or as text; {"type": "object"} is any
+    object.
 
-    A grammar that cannot go on (`error`) allows only the end, so that one request never stops the
+    A grammar that fails (`error`) allows only the end, so that one request never affects the
     others."""
 
     def __init__(self, schema: Any, tokenizer: Any) -> None:
@@ -44,12 +45,12 @@ class Grammar:
             allowed[:] = False
             allowed[ends] = True
         if not allowed.any():
-            return  # no end is known: the engine stops by `is_complete`
+            return  # no end token is known: the engine stops by `is_complete`
         logits[len(allowed) :] = -np.inf
         logits[: len(allowed)][~allowed] = -np.inf
 
     def accept(self, token: int) -> None:
-        """The token was chosen."""
+        """Advance by the chosen token."""
         if not self.is_complete:
             self._matcher.consume_token(token)
             self._check()
@@ -60,7 +61,7 @@ class Grammar:
 
 
 class _Words:
-    """A tokenizer as llguidance sees it, and the schemas that were compiled for it."""
+    """A tokenizer in llguidance's form, and the schemas compiled for it."""
 
     def __init__(self, tokenizer: Any) -> None:
         import llguidance
@@ -78,7 +79,7 @@ _lock = threading.Lock()
 
 
 def _compiled(schema: Any, tokenizer: Any) -> tuple[_Words, Any]:
-    """A matcher at its beginning, to be copied."""
+    """A matcher in its initial state, to be copied."""
     try:
         from llguidance import LLMatcher
     except ImportError:
@@ -95,7 +96,8 @@ def _compiled(schema: Any, tokenizer: Any) -> tuple[_Words, Any]:
             words = _words[tokenizer] = _Words(tokenizer)
         found = words.compiled.get(text)
     if found is None:
-        # Without the lock: a large schema takes seconds, and the engine needs others meanwhile.
+        # Compiled without the lock: a large schema takes seconds, and the engine needs others
+        # meanwhile.
         try:
             source = LLMatcher.grammar_from_json_schema(text, defaults=_DEFAULTS)
             found = LLMatcher(words.inner, source)
@@ -112,7 +114,7 @@ def _compiled(schema: Any, tokenizer: Any) -> tuple[_Words, Any]:
 
 
 def check_schema(schema: Any, tokenizer: Any) -> None:
-    """Compile a schema ahead of the request that has it; raises ValueError for a bad one."""
+    """Compile a schema before its request is queued; raises ValueError for an invalid one."""
     _compiled(schema, tokenizer)
 
 

@@ -24,7 +24,7 @@ class Dense(nn.Module):
 
 class Packed(nn.Module):
     """x @ weight.T + bias, with a weight in a block format of GGUF, which stays packed. On a CPU
-    its rows are interleaved: that copies them, and products with few rows take two thirds of the
+    its rows are copied and interleaved, which makes products with few rows take two thirds of the
     time."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Packed(nn.Module):
 
 
 class Summed(nn.Module):
-    """A product whose inputs are shared out among ranks; the parts are added up."""
+    """A product whose inputs are sharded across ranks; the partial sums are added up."""
 
     def __init__(self, part: nn.Module, bias: Tensor | None, comm: Any) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Summed(nn.Module):
 
 
 class Gathered(nn.Module):
-    """A product whose outputs are shared out among ranks; the parts are joined."""
+    """A product whose outputs are sharded across ranks; the shards are gathered."""
 
     def __init__(self, part: nn.Module, comm: Any) -> None:
         super().__init__()
@@ -67,14 +67,14 @@ class Gathered(nn.Module):
 
 
 class Projections(nn.Module):
-    """Several products of one input: one after the other, or one whose result is cut up."""
+    """Several products of one input: one after the other, or a single one whose result is split."""
 
     def __init__(self, parts: Sequence[nn.Module], sizes: Sequence[int]) -> None:
         super().__init__()
         self.parts, self.sizes = nn.ModuleList(parts), list(sizes)
 
     def forward(self, x: Tensor, joins: tuple[int, int] | None = None) -> list[Tensor]:
-        """The products. `joins`: these two, which follow each other, may come as one."""
+        """The results. `joins`: two consecutive ones that may be returned unsplit."""
         if len(self.parts) == len(self.sizes):
             return [part(x) for part in self.parts]
         sizes = self.sizes
@@ -110,7 +110,7 @@ class PackedStack(nn.Module):
         self.weight, self.packed, self.dtype = weight, packed, dtype
 
     def dense(self, chosen: Tensor | None = None) -> Tensor:
-        """All of them as numbers, or some, by their numbers."""
+        """All matrices dequantized, or those with the given indices."""
         part = self.weight if chosen is None else self.weight.index_select(0, chosen)
         return F.dequantize_gguf(part, self.packed, dtype=self.dtype)
 

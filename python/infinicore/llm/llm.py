@@ -1,4 +1,4 @@
-"""Prompts to texts, in one call."""
+"""From prompts to texts, in one call."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Prompt = str | Sequence[int]
 
 @dataclass(frozen=True)
 class Completion:
-    """What became of a prompt. `logprobs` has for each token its own logarithm of the probability
-    and those of the best alternatives, if they were asked for."""
+    """The output for a prompt. `logprobs` has the log probability of each token and those of the
+    best alternatives, if requested."""
 
     text: str
     tokens: list[int]
@@ -65,11 +65,11 @@ class LLM:
         return self.engine.tokenizer
 
     def follow(self) -> bool:
-        """On a rank but the first: do what the first does until it ends, then return True."""
+        """On ranks other than 0: follow rank 0 until it ends, then return True."""
         return self.engine.follow()
 
     def close(self) -> None:
-        """Let other ranks end."""
+        """Make the other ranks end."""
         self.engine.close()
 
     def generate(
@@ -78,8 +78,8 @@ class LLM:
         params: SamplingParams | None = None,
         **changes: Any,
     ) -> list[Completion]:
-        """Complete prompts (texts or lists of token ids), all at the same time. `changes` are
-        settings of `SamplingParams`."""
+        """Complete prompts (texts or lists of token ids) as one batch. `changes` are settings of
+        `SamplingParams`."""
         params = replace(params or SamplingParams(), **changes)
         requests: list[Request] = []
         try:
@@ -96,7 +96,7 @@ class LLM:
     def stream(
         self, prompt: Prompt, params: SamplingParams | None = None, **changes: Any
     ) -> Iterator[str]:
-        """Pieces of text as they come."""
+        """Yields pieces of text as they are generated."""
         params = replace(params or SamplingParams(), **changes)
         request = self._add(prompt, params)
         pieces = TextPieces(self.tokenizer, params.stop)
@@ -108,16 +108,16 @@ class LLM:
             self.engine.cancel(request)
 
     def chat(self, messages: Sequence[dict[str, Any]], **changes: Any) -> Completion:
-        """The answer to a conversation: messages with "role" and "content"."""
+        """The reply to a conversation: messages with "role" and "content"."""
         return self.generate([self.tokenizer.chat_ids(messages)], **changes)[0]
 
     def chat_stream(self, messages: Sequence[dict[str, Any]], **changes: Any) -> Iterator[str]:
-        """The answer to a conversation in pieces."""
+        """Yields the reply to a conversation in pieces."""
         return self.stream(self.tokenizer.chat_ids(messages), **changes)
 
     def embed(self, prompts: Prompt | Sequence[Prompt]) -> Any:
-        """The mean of the last hidden states of each prompt's tokens, with length 1: float32
-        [prompts, hidden]."""
+        """Embeddings of prompts: the mean of the last hidden states of each prompt's tokens,
+        normalised to length 1; float32 [prompts, hidden]."""
         rows = []
         for prompt in _several(prompts):
             hidden = self.engine.hidden(self._ids(prompt)).to(infinicore.float32).mean(0)
@@ -134,7 +134,7 @@ class LLM:
         return self.engine.add(self._ids(prompt), params)
 
     def completion(self, request: Request) -> Completion:
-        """What a request has come to."""
+        """The output of a request."""
         text = self.tokenizer.decode(request.output)
         if request.finish_reason == "stop":
             text = cut(text, request.params.stop)[0]
@@ -152,13 +152,14 @@ class LLM:
 
 
 def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text up to the first of `stops`, and whether there was one."""
+    """The text up to the first stop text, and whether there was one."""
     places = [place for stop in stops if (place := text.find(stop)) >= 0]
     return (text[: min(places)], True) if places else (text, False)
 
 
 class TextPieces:
-    """The new text of a request after each step. What may become a stop text waits."""
+    """Yields the new text of a request after each step. Text that may become a stop text is held
+    back."""
 
     def __init__(self, tokenizer: Any, stops: Sequence[str]) -> None:
         self._stream, self._stops = tokenizer.stream(), list(stops)
@@ -177,7 +178,7 @@ class TextPieces:
             yield ready
 
     def _held(self, text: str) -> int:
-        """How many letters at the end could begin a stop text."""
+        """The number of characters at the end that could begin a stop text."""
         longest = min(max((len(stop) for stop in self._stops), default=0) - 1, len(text))
         for size in range(longest, 0, -1):
             end = text[-size:]

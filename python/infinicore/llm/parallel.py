@@ -1,8 +1,8 @@
 """Several ranks that share a model: one process for each device.
 
-Every rank has the same scheduler and makes the same steps; rank 0 takes the requests and sends its
-decisions to the others. The leader, the first rank of the last stage (pipeline parallel; else there
-is one stage), chooses the tokens for all."""
+Every rank has the same scheduler and runs the same steps; rank 0 accepts requests and sends its
+decisions to the others. The leader, the first rank of the last pipeline stage, chooses the tokens
+for all."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from infinicore.llm.stages import Stage
 
 
 def launched_ranks() -> int | None:
-    """How many ranks the launcher of this process has started: 1 without a launcher, None if it
-    does not tell (PMIx)."""
+    """The number of ranks started by the launcher of this process: 1 without a launcher, None if it
+    is unknown (PMIx)."""
     place = find_place(os.environ)
     if place.rank is None:
         return 1
     if place.launcher not in ("Slurm", "PMIx"):
         return place.ranks
-    # The script of a Slurm job, or its interactive shell, is rank 0 of nobody, though SLURM_NTASKS
-    # counts the tasks of the whole job; what srun starts in it, by PMIx or not, is a step.
+    # The batch script of a Slurm job, or its interactive shell, is not a rank, though SLURM_NTASKS
+    # is set to the tasks of the whole job; only processes started by srun belong to a step.
     step = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     if step.isdecimal():
         return int(step)
@@ -41,7 +41,8 @@ def launched_ranks() -> int | None:
 
 
 class ParallelEngine(Engine):
-    """The engine of one rank. On rank 0 it is used as any other; the others follow (`follow`)."""
+    """The engine of one rank. On rank 0 it is used like any other engine; the other ranks call
+    `follow`."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class ParallelEngine(Engine):
         self._channels = connect(self.comm)
 
     def _agree(self) -> None:
-        """The smallest room of all ranks is everybody's."""
+        """All ranks use the smallest cache size."""
         mine = infinicore.tensor([self.pool.count], dtype=infinicore.int64).to(self.device)
         least = int(self.comm.all_reduce(mine, "min").item())
         if least != self.pool.count:
@@ -80,7 +81,7 @@ class ParallelEngine(Engine):
             raise _gone(rank) from None
 
     def _tell(self, *message: Any) -> None:
-        """From rank 0 to all others; nothing on those."""
+        """Sends from rank 0 to all others; does nothing on those."""
         if self.rank == 0:
             self._tell_some(self._channels, message)
 
@@ -93,13 +94,13 @@ class ParallelEngine(Engine):
                 raise _gone(rank) from None
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
-        request = super().add(prompt, params)  # raises before the other ranks hear of it
+        request = super().add(prompt, params)  # raises before the other ranks are told
         self._tell("add", request.number, request.prompt, asdict(request.params))
         return request
 
     def cancel(self, request: Request) -> None:
         if request.finish_reason is None:
-            with contextlib.suppress(RuntimeError):  # a rank that has gone: the next step says so
+            with contextlib.suppress(RuntimeError):  # a rank exited: the next step raises
                 self._tell("cancel", request.number)
         super().cancel(request)
 
@@ -111,13 +112,14 @@ class ParallelEngine(Engine):
         return self.stage.from_leader(super().hidden(prompt))
 
     def _alone(self, prompt: Iterable[int]) -> Request:
-        request = super()._alone(prompt)  # raises before the other ranks hear of it
+        request = super()._alone(prompt)  # raises before the other ranks are told
         self._tell("hidden", request.prompt)
         return request
 
     def _choose(self, launched: Launched) -> list[Chosen]:
-        """Where the device does not choose the tokens the leader does. It tells rank 0, which tells
-        the others: they agree even if their logits do not, in the last bits."""
+        """If the tokens are not chosen on the device, the leader chooses them. It sends them to
+        rank 0, which sends them to the others: ranks agree even if their logits differ in the last
+        bits."""
         leader = self.stage.leader
         if launched.later is not None or not launched.last:
             return super()._choose(launched)
@@ -135,14 +137,14 @@ class ParallelEngine(Engine):
             return chosen
         made = []
         for request, (error, token, own, top) in zip(launched.last, told, strict=True):
-            if error:  # found by who chose: the request ends on all ranks
+            if error:  # detected by the leader: the request ends on all ranks
                 request.chooser.grammar.error = error
             made.append(Chosen(token, own, [(t, p) for t, p in top]))
         return made
 
     def close(self) -> None:
         for rank, channel in self._channels.items():
-            with contextlib.suppress(RuntimeError):  # who has gone has ended
+            with contextlib.suppress(RuntimeError):  # a rank that has exited needs no message
                 if self.rank == 0:
                     self._tell_some([rank], ["end"])
             channel.close()
@@ -178,10 +180,10 @@ def _gone(rank: int) -> RuntimeError:
 
 
 def _join(options: EngineOptions) -> Any:
-    """The communicator of all ranks, each on a device of its own."""
+    """The communicator of all ranks, each on its own device."""
     device = options.device
     if isinstance(device, str) and ":" not in device:
-        # Of this type, the one with the number of this rank on its host.
+        # The device of this type whose index is this rank's number on its host.
         infinicore.context.set_device(infinicore.device(device))
         device = None
     comm = ccl.init(device=device)

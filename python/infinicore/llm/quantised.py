@@ -1,9 +1,8 @@
 """Layers of quantised Hugging Face models: AWQ, GPTQ (4 bits) and W8A8 (int8).
 
-Weights stay packed. AWQ's and GPTQ's become blocks of 32 inputs with a scale and a minimum each,
-which products read as they are (linear_gguf); where groups are no multiples of 32 they are expanded
-for each product. W8A8's products are made of integers, with inputs that are quantised token by
-token."""
+Weights stay packed. AWQ's and GPTQ's are converted to blocks of 32 inputs with a scale and a
+minimum each, which linear_gguf reads directly; if groups are not multiples of 32 they are
+dequantized for each product. W8A8 products use integers, with inputs quantised per token."""
 
 from __future__ import annotations
 
@@ -19,32 +18,32 @@ from infinicore.llm.files import ModelFileError
 from infinicore.nn import functional as F  # noqa: N812
 
 _PER_WORD = 8  # values of 4 bits in a word
-_AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # where a word has its outputs
-_Q4_1 = 3  # GGML's number
+_AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # order of the outputs in a word
+_Q4_1 = 3  # GGML type number
 
 
 class Quantised(nn.Module, ABC):
-    """x @ weight.T + bias. `units` are how many outputs, and inputs, ranks cannot divide."""
+    """x @ weight.T + bias. `units` are the granularities of outputs and inputs for sharding."""
 
     units = (1, 1)
     bias: Tensor | None = None
 
     def layer(self, bias: Tensor | None) -> Quantised:
-        """Itself, with a bias."""
+        """The layer itself, with a bias."""
         self.bias = bias
         return self
 
     @abstractmethod
     def outputs(self, begin: int, size: int) -> Quantised:
-        """The product for some of the outputs, without bias."""
+        """The layer for some of the outputs, without bias."""
 
     @abstractmethod
     def inputs(self, begin: int, size: int) -> Quantised:
-        """The product of some of the inputs, without bias."""
+        """The layer for some of the inputs, without bias."""
 
     @abstractmethod
     def dense(self, dtype: Any) -> Tensor:
-        """The weight [outputs, inputs] as numbers."""
+        """The dequantized weight [outputs, inputs]."""
 
 
 class _FourBits(Quantised):
@@ -52,7 +51,7 @@ class _FourBits(Quantised):
 
     scales: Tensor
     _blocks: Tensor | None = None
-    _order: Tensor | None = None  # of the inputs in the blocks; None: their own
+    _order: Tensor | None = None  # order of the inputs in the blocks; None: unchanged
     _is_ready = False
 
     @abstractmethod
@@ -61,7 +60,7 @@ class _FourBits(Quantised):
 
     @abstractmethod
     def codes(self) -> tuple[Tensor, Tensor]:
-        """Those of the weight [inputs, outputs], and the zeros [groups, outputs]."""
+        """The codes of the weight [inputs, outputs], and the zeros [groups, outputs]."""
 
     @abstractmethod
     def group_numbers(self) -> list[int]:
@@ -71,7 +70,7 @@ class _FourBits(Quantised):
         return self.expanded().to(dtype).transpose(0, 1).contiguous()
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self._is_ready:  # only now: ranks have taken their parts
+        if not self._is_ready:  # deferred until ranks have taken their shards
             self._make_blocks()
         if self._blocks is None:
             made = infinicore.matmul(x, self.expanded().to(x.dtype))
@@ -105,11 +104,11 @@ class _FourBits(Quantised):
 
     @abstractmethod
     def _drop(self) -> None:
-        """Forget what the blocks were made of."""
+        """Free the tensors that the blocks were built from."""
 
 
 class Awq(_FourBits):
-    """Eight outputs in a word; scales and zeros for groups of inputs that follow each other."""
+    """AWQ: eight outputs in a word; scales and zeros for groups of consecutive inputs."""
 
     def __init__(self, qweight: Tensor, scales: Tensor, zeros: Tensor) -> None:
         super().__init__()
@@ -141,7 +140,7 @@ class Awq(_FourBits):
 
 
 class Gptq(_FourBits):
-    """Eight inputs in a word; each input names the group of its scales and zeros."""
+    """GPTQ: eight inputs in a word; each input has the index of its group of scales and zeros."""
 
     units = (_PER_WORD, _PER_WORD)
 
@@ -158,7 +157,7 @@ class Gptq(_FourBits):
         words, outputs = self.qweight.shape
         along_outputs = _unpacked(self.qweight, range(_PER_WORD)).view(words, outputs, _PER_WORD)
         codes = along_outputs.permute(0, 2, 1).reshape(words * _PER_WORD, outputs)
-        return codes, _unpacked(self.zeros, range(_PER_WORD)) + 1  # files have one less
+        return codes, _unpacked(self.zeros, range(_PER_WORD)) + 1  # files store the zeros minus one
 
     def group_numbers(self) -> list[int]:
         return [int(each) for each in self.groups.tolist()]
@@ -177,7 +176,7 @@ class Gptq(_FourBits):
 
 
 class Int8(Quantised):
-    """int8 [outputs, inputs] with a scale for each output."""
+    """W8A8: int8 [outputs, inputs] with a scale for each output."""
 
     def __init__(self, weight: Tensor, scale: Tensor) -> None:
         super().__init__()
@@ -197,7 +196,8 @@ class Int8(Quantised):
 
 
 def _unpacked(words: Tensor, order: Iterable[int]) -> Tensor:
-    """[rows, words] of int32 as [rows, 8 * words] numbers of 4 bits, which lie in the words so."""
+    """Unpacks [rows, words] of int32 to [rows, 8 * words] 4-bit numbers, in the given order within
+    words."""
     places = [4 * each for each in order]
     shifts = infinicore.tensor(places, dtype=infinicore.int32, device=words.device)
     made: Tensor = (words.unsqueeze(-1) >> shifts) & 15
@@ -216,8 +216,8 @@ def _part(tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
 
 
 def find(w: Any, name: str, out_size: int, in_size: int) -> Quantised | None:
-    """The product of a weight that is stored quantised, by the names that exist; `w` are the
-    `Weights`. None: it is not quantised."""
+    """The layer for a quantised weight, recognized by the stored names; `w` are the `Weights`.
+    None: it is not quantised."""
     if w.has(f"{name}.qweight"):
         return _four_bits(w, name, out_size, in_size)
     if not w.has(f"{name}.weight_scale"):
@@ -267,7 +267,7 @@ def _four_bits(w: Any, name: str, out_size: int, in_size: int) -> Quantised:
 
 
 def _groups(w: Any, name: str, in_size: int, groups: int) -> Tensor:
-    """The group of each input: as the file says, else in their order."""
+    """The group of each input: from the file, else consecutive."""
     if not w.has(f"{name}.g_idx"):
         each = in_size // groups
         return infinicore.tensor(

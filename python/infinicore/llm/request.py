@@ -1,4 +1,4 @@
-"""A prompt on its way to its output."""
+"""A request: a prompt and its output."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Request:
-    """Tokens of the prompt and of the output so far; how many of them the cache has (`kept`) and in
-    which blocks."""
+    """The tokens of the prompt and of the output so far; how many of them are cached (`kept`) and
+    in which blocks."""
 
     prompt: list[int]
     params: SamplingParams
@@ -23,13 +23,13 @@ class Request:
     output: list[int] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)
     kept: int = 0
-    first_position: int = 0  # of the tables of sines and cosines (LongRoPE)
+    first_position: int = 0  # first row of the tables of sines and cosines (LongRoPE)
     blocks: list[int] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
     finish_reason: str | None = None  # "stop", "length" or "cancelled"
     begun: float = field(default_factory=time.monotonic)
     first_token: float | None = None
-    cached: int = 0  # tokens of the prompt that others had computed
+    cached: int = 0  # tokens of the prompt that were already cached
     preemptions: int = 0
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Request:
 
     @property
     def root(self) -> bytes:
-        """Requests that rotate otherwise have no blocks in common."""
+        """Requests with different rotations cannot share blocks."""
         return self.first_position.to_bytes(4, "little") if self.first_position else b""
 
     def tokens(self, begin: int, end: int) -> list[int]:

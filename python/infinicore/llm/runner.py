@@ -1,4 +1,4 @@
-"""The model on its device: caches, and steps as they are or as recorded graphs."""
+"""The model on its device: caches, and steps, eager or as recorded graphs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from infinicore.llm.step import LayerCache, Step
 
 
 class Runner:
-    """Runs steps. A step in which every sequence has one token is recorded, for each size of the
-    batch (filled up to the next of `_sizes`), and replayed. Other steps are filled up too: each
-    shape is planned anew, and plans take time and memory."""
+    """Runs steps. A decode step, with one token per sequence, is recorded for each batch size
+    (padded to the next of `_sizes`) and replayed. Other steps are padded too: each new shape has to
+    be planned, which takes time and memory."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Runner:
         self._recorded: dict[int, _Recorded] = {}
 
     def copy(self, source: int, target: int) -> None:
-        """One block of all caches to another place."""
+        """Copies one block of all caches to another."""
         for cache in self.caches:
             for tensor in cache:
                 if tensor is not None:
@@ -63,13 +63,13 @@ class Runner:
         return self.model.logits(hidden.index_select(0, rows)).narrow(0, 0, len(batch))
 
     def later(self, batch: Sequence[tuple[Request, int]]) -> Later | None:
-        """The most probable tokens of the step that was launched last, if the device knows them."""
+        """The most probable tokens of the last launched step, if they were chosen on the device."""
         if not self.graphs or any(count != 1 for _, count in batch):
             return None
         return self._recorded[self._size(batch)].later()
 
     def run_ahead(self, batch: Sequence[tuple[Request, int]]) -> Later:
-        """The step after the one that was launched last, with the tokens that it chooses."""
+        """Launches the step after the last launched one, with the tokens that it chooses."""
         return self._recorded[self._size(batch)].run_ahead(batch)
 
     def hidden(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
@@ -101,13 +101,13 @@ class Runner:
 
 
 class Staged:
-    """Memory of the host that the device writes while the host goes on."""
+    """Host memory that the device writes asynchronously."""
 
     def __init__(self, like: Tensor, pinned: bool) -> None:
         self.tensor = infinicore.empty(
             like.shape, dtype=like.dtype, device="cpu", pin_memory=pinned
         )
-        # Asked for once: asking waits for all that uses the tensor.
+        # Queried once: the query waits for all uses of the tensor.
         self.array = self.tensor.numpy()
 
 
@@ -126,7 +126,7 @@ class Later:
 
 
 class _Inputs:
-    """The numbers of a step, in two arrays on the host: each goes to the device in one copy."""
+    """The inputs of a step, in two arrays on the host, each copied to the device at once."""
 
     def __init__(self, sequences: int, tokens: int, width: int, block_size: int) -> None:
         import numpy as np
@@ -140,7 +140,7 @@ class _Inputs:
         self.is_decode = False
 
     def fill(self, batch: Sequence[tuple[Request, int]], ahead: int = 0) -> tuple[Any, Any]:
-        """`ahead`: of the step after the next, whose tokens are not known."""
+        """`ahead`: for the step after the next, whose tokens are not known yet."""
         import numpy as np
 
         ids, positions, slots = self.longs
@@ -163,7 +163,7 @@ class _Inputs:
                 table = np.asarray(blocks, np.int64)
                 slots[part] = table[where // self.size] * self.size + where % self.size
             place += count
-        # What fills up a batch is kept nowhere and sees nothing.
+        # Padding is not cached and attends to nothing.
         slots[place:] = -1
         ids[place:], positions[place:] = 0, 0
         self.lengths[len(batch) :] = 0
@@ -203,13 +203,14 @@ class _Recorded:
         self._longs = infinicore.from_numpy(longs, device=runner.device)
         self._shorts = infinicore.from_numpy(shorts, device=runner.device)
         step = self._inputs.step(self._longs, self._shorts, runner.caches)
-        # Once as it is: kernels are compiled and products are tuned outside of the recording.
+        # Run once eagerly, so that kernels are compiled and products are tuned outside the
+        # recording.
         runner.model.best(runner.model.logits(runner.model(step)))
         with infinicore.record(runner.device) as made:
             self._logits = runner.model.logits(runner.model(step))
             self._best = runner.model.best(self._logits)
         self._graph = made.graph
-        # Two, because the tokens of one step are read after the next one was launched.
+        # Two, because the tokens of one step are read after the next step is launched.
         pinned = runner.device.type != "cpu"
         self._hosts = [Staged(self._best, pinned) for _ in range(2)]
         self._events = [infinicore.DeviceEvent(device=runner.device) for _ in range(2)]
@@ -236,7 +237,7 @@ class _Recorded:
 
 
 def untouched_zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
-    """Zeros; on the first CPU pages that the system gives when they are first used."""
+    """Zeros; on the CPU, zero pages that the system allocates on first use."""
     if device.type != "cpu" or device.index:
         return infinicore.zeros(shape, dtype=dtype, device=device)
     import math
@@ -249,7 +250,7 @@ def untouched_zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
 
 
 def step_size(tokens: int) -> int:
-    """At least so many: 1, 2, 4, 8, then steps of 8, and of a sixteenth and less from 256 on."""
+    """Rounds up to 1, 2, 4, 8, then multiples of 8, and from 256 on by at most a sixteenth."""
     if tokens <= 8:
         return 1 << (tokens - 1).bit_length()
     unit = 1 << max((tokens - 1).bit_length() - 5, 3)
@@ -257,7 +258,7 @@ def step_size(tokens: int) -> int:
 
 
 def batch_sizes(most: int) -> list[int]:
-    """1, 2, 4, 8, then steps of 8."""
+    """1, 2, 4, 8, then multiples of 8."""
     made = [each for each in (1, 2, 4) if each < most]
     made += list(range(8, most, 8))
     return [*made, most]

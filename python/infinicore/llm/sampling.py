@@ -11,22 +11,22 @@ from typing import Any
 import infinicore
 from infinicore._tensor import Tensor
 
-_CANDIDATES = 256  # of a row: most samples are among them
+_CANDIDATES = 256  # candidates of a row: most samples are among them
 _PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 @dataclass(frozen=True)
 class SamplingParams:
-    """How tokens are chosen, and when to stop.
+    """How tokens are sampled, and when to stop.
 
     temperature: 0 takes the most probable token.
-    top_k, top_p, min_p: only the `top_k` most probable tokens, only those that make up the share
-        `top_p`, only those at least `min_p` times as probable as the best.
+    top_k, top_p, min_p: only the `top_k` most probable tokens, only those that make up the
+    probability `top_p`, only those at least `min_p` times as probable as the best.
     repetition_penalty, presence_penalty, frequency_penalty: tokens that occurred are less probable.
-    stop: texts that end the output, and are not part of it.
-    seed: the same one gives the same tokens, whatever else runs.
-    logprobs: how many alternatives to report with each token, besides its own probability.
-    json_schema: the output is JSON that satisfies it (needs the package `llguidance`).
+    stop: texts that end the output and are excluded from it. seed: the same seed gives the same
+    tokens, whatever else runs. logprobs: how many alternatives to report with each token, besides
+    its own probability. json_schema: the output is JSON that satisfies it (needs the package
+    `llguidance`).
     """
 
     max_tokens: int = 128
@@ -77,7 +77,7 @@ class SamplingParams:
 
     @property
     def changes_logits(self) -> bool:
-        """Some logits of the row are changed first, which is done on the host."""
+        """Whether some logits of the row are changed first, which is done on the host."""
         return (
             self.repetition_penalty != 1
             or self.presence_penalty != 0
@@ -103,7 +103,7 @@ class Row:
 
     def __init__(self, values: Any, indices: Any, whole: Any, is_whole: bool = False) -> None:
         self.values, self.indices, self.is_whole = values, indices, is_whole
-        self._whole = whole  # gives all logits of the row when they are needed
+        self._whole = whole  # returns all logits of the row when they are needed
 
     def sorted(self) -> Row:
         import numpy as np

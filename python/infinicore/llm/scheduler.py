@@ -1,4 +1,4 @@
-"""Which requests run next, with how many tokens, and with which blocks of the cache."""
+"""The scheduler: which requests run next, with how many tokens and which cache blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Scheduled(NamedTuple):
 
 
 class Scheduler:
-    """Requests that are generating go first, then prompts in chunks, in the order of arrival. When
-    blocks run out the youngest request gives its own back, and starts again later."""
+    """Generating requests go first, then prompts in chunks, in the order of arrival. When blocks
+    run out the youngest request is preempted: its blocks are freed, and it restarts later."""
 
     def __init__(self, pool: BlockPool, most_tokens: int, most_requests: int) -> None:
         self.pool, self.most_tokens, self.most_requests = pool, most_tokens, most_requests
@@ -30,7 +30,7 @@ class Scheduler:
         self.waiting.append(request)
 
     def remove(self, request: Request) -> None:
-        """It has ended, or was cancelled."""
+        """Remove a request that has ended or was cancelled."""
         if request in self.running:
             self.running.remove(request)
         elif request in self.waiting:
@@ -38,19 +38,19 @@ class Scheduler:
         self._release(request)
 
     def _release(self, request: Request) -> None:
-        # From the end: the beginning of a prompt is what others need longest.
+        # Freed from the end, since the beginning of a prompt is the most likely to be shared.
         for block in reversed(request.blocks):
             self.pool.give_back(block)
         request.blocks, request.keys, request.kept = [], [], 0
 
     def next(self) -> list[Scheduled]:
-        """What the next step computes; empty if there is nothing to do."""
+        """The work of the next step; empty if there is none."""
         budget = self.most_tokens
         made: list[Scheduled] = []
         ready = [request for request in self.running if request.left == 1]
         prompts = [request for request in self.running if request.left > 1]
         for request in (*ready, *prompts):
-            if request not in self.running or budget == 0:  # preempted for one before it
+            if request not in self.running or budget == 0:  # preempted for an earlier one
                 continue
             count = min(request.left, budget)
             if self._room(request, count, {each.request.number for each in made}):
@@ -68,7 +68,7 @@ class Scheduler:
         return made
 
     def _room(self, request: Request, count: int, fixed: set[int]) -> bool:
-        """Blocks for `count` more tokens; others may have to give theirs."""
+        """Allocates blocks for `count` more tokens; may preempt other requests."""
         needed = -(-(request.kept + count) // self.pool.size) - len(request.blocks)
         while self.pool.free < needed:
             others = [r for r in self.running if r is not request and r.number not in fixed]
@@ -89,7 +89,8 @@ class Scheduler:
         )
 
     def reserve(self, requests: list[Request]) -> bool:
-        """Blocks for one token behind the next one of each, if nobody has to give any."""
+        """Allocates blocks for one token beyond the next one of each request, if no preemption is
+        needed."""
         size = self.pool.size
         lacking = [each for each in requests if (each.kept + 1) // size >= len(each.blocks)]
         if len(lacking) > self.pool.free:
@@ -106,17 +107,17 @@ class Scheduler:
         self.waiting.appendleft(request)
 
     def _admit(self, request: Request, budget: int) -> bool:
-        """Take over what the cache has of the prompt, and blocks for the next chunk."""
+        """Reuse cached blocks of the prompt, and allocate blocks for the next chunk."""
         tokens = request.tokens(0, len(request))
         request.blocks, request.keys = self.pool.match(tokens, request.root)
         request.kept = len(request.blocks) * self.pool.size
         shared = self._similar(request, tokens)
-        # One block for each that generates, so that it need not be preempted at once.
+        # One block in reserve for each generating request, so that none is preempted immediately.
         spare = sum(1 for each in self.running if each.kept % self.pool.size == 0)
         if shared:
             self.pool.hold(shared[0])
             needed = self._needed(request, request.kept + shared[1], budget)
-            if self.pool.free < needed + spare:  # without the copy, its source has room too
+            if self.pool.free < needed + spare:  # without the copy the source is free too
                 self.pool.give_back(shared[0])
                 shared = None
         needed = self._needed(request, request.kept + (shared[1] if shared else 0), budget)
@@ -135,17 +136,19 @@ class Scheduler:
         return True
 
     def _needed(self, request: Request, kept: int, budget: int) -> int:
-        """Blocks for the next chunk behind `kept` tokens, besides those that the request has."""
+        """Blocks for the next chunk after `kept` tokens, in addition to those that the request
+        has."""
         ahead = min(len(request), kept + budget)
         return -(-ahead // self.pool.size) - len(request.blocks)
 
     def _similar(self, request: Request, tokens: list[int]) -> tuple[int, int] | None:
-        # At least one token is left over: its logits are wanted.
+        # At least one token is left over, because its logits are needed.
         rest = tokens[request.kept : min(request.kept + self.pool.size, len(tokens) - 1)]
         return self.pool.similar(request.keys[-1] if request.keys else request.root, rest)
 
     def computed(self, request: Request, count: int) -> None:
-        """The cache has `count` more tokens of a request; full blocks become known."""
+        """Records that `count` more tokens of a request are cached; full blocks become
+        shareable."""
         request.kept += count
         size = self.pool.size
         while len(request.keys) < request.kept // size:

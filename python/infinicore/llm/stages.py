@@ -1,4 +1,4 @@
-"""Pipeline parallel: stages that have some of the layers each, and hand activations on."""
+"""Pipeline parallelism: each stage has some of the layers and sends activations to the next."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Stage:
 
     @property
     def leader(self) -> int:
-        """The rank whose tokens count: the first of the last stage."""
+        """The rank that chooses the tokens: the first of the last stage."""
         return (self.count - 1) * self.width
 
     def layers(self, total: int) -> range:
-        """Its layers. Where they are not shared out evenly, the last stages have one less: the
-        head is there."""
+        """The layers of this stage. If they cannot be divided evenly, the last stages have one
+        less, because the head is there."""
         if total < self.count:
             raise ValueError(f"pp is {self.count}: expected at most {total}, the model's layers")
         each, more = divmod(total, self.count)
@@ -42,18 +42,18 @@ class Stage:
         return range(first, first + each + (self.number < more))
 
     def receive(self, tokens: int, hidden: int, dtype: Any) -> tuple[Tensor, Tensor]:
-        """What `send` of the stage before had."""
+        """Receives the values sent by the previous stage."""
         both = infinicore.empty((2, tokens, hidden), dtype=dtype, device=self.comm.device)
         self.comm.recv(both, self.comm.rank - self.width)
         return both[0], both[1]
 
     def send(self, x: Tensor, added: Tensor) -> None:
-        """The two summands of a residual stream, to the rank of the same share in the next stage:
-        summed there, as in one process, they have the same bits."""
+        """Sends the two summands of the residual stream to the same rank of the next stage: summed
+        there, as in a single process, they give the same bits."""
         self.comm.send(infinicore.stack([x, added], 0), self.comm.rank + self.width)
 
     def from_leader(self, x: Tensor) -> Tensor:
-        """The leader's `x` on all ranks."""
+        """Broadcasts the leader's `x` to all ranks."""
         if self.comm is None:
             return x
         shared: Tensor = self.comm.broadcast(x.contiguous(), self.leader)

@@ -1,4 +1,5 @@
-"""One run of the model: tokens of several sequences, and where their keys and values go."""
+"""One step of the model: tokens of several sequences, and the cache slots of their keys and
+values."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from infinicore._tensor import Tensor
 
 class LayerCache(NamedTuple):
     """Keys [blocks, heads, block size, size] and values; values None: the first part of the keys
-    (latent attention)."""
+    (MLA)."""
 
     keys: Tensor
     values: Tensor | None
@@ -19,14 +20,14 @@ class LayerCache(NamedTuple):
 
 @dataclass
 class Step:
-    """Tokens of sequence s are the rows starts[s] up to starts[s + 1]. Tokens of no sequence (a
-    batch that is filled up) have the slot -1, sequences of none the length 0."""
+    """Tokens of sequence s are the rows starts[s] up to starts[s + 1]. Padding tokens have the slot
+    -1, padding sequences the length 0."""
 
     ids: Tensor  # int64 [tokens]
     positions: Tensor  # int64 [tokens]
-    slots: Tensor  # int64 [tokens]: where keys and values go
+    slots: Tensor  # int64 [tokens]: cache slots of keys and values
     tables: Tensor  # int32 [sequences, blocks]
-    lengths: Tensor  # int32 [sequences]: keys, the new ones among them
+    lengths: Tensor  # int32 [sequences]: numbers of keys, including the new ones
     starts: Tensor  # int32 [sequences + 1]
     caches: list[LayerCache]
     is_decode: bool  # one token of each sequence
@@ -41,8 +42,8 @@ class Step:
         window: int = 0,
         softcap: float = 0.0,
     ) -> Tensor:
-        """Keep keys and values, then attend from q [tokens, heads, size] to all that each token may
-        see: [tokens, heads, size of a value]."""
+        """Write keys and values to the cache, then compute attention of q [tokens, heads, size]
+        over all keys visible to each token: [tokens, heads, size of a value]."""
         cache = self.caches[layer]
         if cache.values is not None:
             infinicore.paged_caching(cache.keys, cache.values, k, v, self.slots)

@@ -10,7 +10,7 @@ from typing import Any
 from infinicore.llm.files.json_file import read_json
 from infinicore.llm.files.stored import ModelFileError
 
-_MOST_TEXT = 1 << 24  # letters of what a template makes of one product
+_MOST_TEXT = 1 << 24  # characters of a repeated text in a template
 _MOST_POWER = 1 << 12
 _PLAIN_CHAT = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
@@ -19,7 +19,7 @@ _PLAIN_CHAT = (
 
 
 class Tokenizer:
-    """A `tokenizers.Tokenizer` with the names of its special tokens and a template for chats."""
+    """A `tokenizers.Tokenizer` with the names of its special tokens and a chat template."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Tokenizer:
         self._add_bos = add_bos and bos is not None
 
     def encode(self, text: str, special: bool = True) -> list[int]:
-        """`special`: with the tokens that begin a text, as the model's own tokenizer adds them."""
+        """`special`: add the initial tokens that the model's own tokenizer adds."""
         ids: list[int] = self.inner.encode(text, add_special_tokens=special).ids
         if special and self._add_bos:
             first = self.inner.token_to_id(self.bos)
@@ -43,12 +43,12 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int], special: bool = False) -> str:
-        """`special`: with the text of special tokens."""
+        """`special`: include the text of special tokens."""
         text: str = self.inner.decode(list(ids), skip_special_tokens=not special)
         return text
 
     def chat(self, messages: Sequence[dict[str, Any]], **extra: Any) -> str:
-        """The text of a conversation, up to where the model answers."""
+        """The text of a conversation, up to the start of the reply."""
         environment = _environment()
         try:
             template = environment.from_string(self.template or _PLAIN_CHAT)
@@ -75,7 +75,7 @@ class Tokenizer:
 
 
 class Stream:
-    """Text of tokens that come one by one. What could still change (half a character) waits."""
+    """Incremental decoding. Text that could still change (an incomplete character) is held back."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -89,18 +89,18 @@ class Stream:
         after = self._tokenizer.decode(self._ids[self._begin :])
         if len(after) <= len(before) or after.endswith("\ufffd"):
             return ""
-        # The next text may depend on this one's last tokens, so they are decoded again with it.
+        # The next text may depend on the last tokens, so they are decoded again with it.
         self._begin, self._read = self._read, len(self._ids)
         return after[len(before) :]
 
     def rest(self) -> str:
-        """What is left at the end."""
+        """The remaining text at the end."""
         before = self._tokenizer.decode(self._ids[self._begin : self._read])
         return self._tokenizer.decode(self._ids[self._begin :])[len(before) :]
 
 
 def tokenizer_of_folder(path: Path) -> Tokenizer:
-    """Of tokenizer.json, tokenizer_config.json and chat_template.jinja."""
+    """Loads tokenizer.json, tokenizer_config.json and chat_template.jinja."""
     from tokenizers import Tokenizer as Inner
 
     file = path / "tokenizer.json"
@@ -113,7 +113,7 @@ def tokenizer_of_folder(path: Path) -> Tokenizer:
     settings = path / "tokenizer_config.json"
     given = read_json(settings) if settings.exists() else {}
     template = given.get("chat_template")
-    if isinstance(template, list):  # several, by name
+    if isinstance(template, list):  # several templates, by name
         named = {
             each.get("name"): each.get("template") for each in template if isinstance(each, dict)
         }
@@ -134,19 +134,19 @@ def tokenizer_of_folder(path: Path) -> Tokenizer:
 
 
 class _RefusedError(Exception):
-    """A template does not take the conversation, and says why."""
+    """A template rejects the conversation with a reason."""
 
 
 def _environment() -> Any:
-    """For templates, which come with the model's files: they must not reach anything else. They
-    have what transformers gives them."""
+    """A sandbox for templates, which are untrusted parts of model files. They get the same
+    environment as in transformers."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Environment(ImmutableSandboxedEnvironment):
         intercepted_binops = frozenset(["*", "**"])
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            # Texts and lists that are repeated, and powers, could fill the memory.
+            # Repeated texts and lists, and powers, could exhaust the memory.
             sizes = [len(each) for each in (left, right) if hasattr(each, "__len__")]
             counts = [abs(each) for each in (left, right) if isinstance(each, (int, float))]
             if (sizes and max(sizes) * max(counts, default=1) > _MOST_TEXT) or (
@@ -164,12 +164,12 @@ def _environment() -> Any:
     made = Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
     made.globals["raise_exception"] = refuse
     made.globals["strftime_now"] = _now
-    made.filters["tojson"] = to_json  # Jinja's own writes < and & as HTML needs them
+    made.filters["tojson"] = to_json  # Jinja's own escapes < and & for HTML
     return made
 
 
 def _name(token: Any) -> str | None:
-    """A token's text; some files have an object with settings in its place."""
+    """A token's text; some files have an object with settings instead."""
     found = token.get("content") if isinstance(token, dict) else token
     return found if isinstance(found, str) else None
 

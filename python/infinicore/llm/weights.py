@@ -1,4 +1,4 @@
-"""From the weights of a checkpoint to layers: checked, cut for ranks, and left where they lie."""
+"""From the weights of a checkpoint to layers: checked, sharded, and not copied where possible."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from infinicore.nn import functional as F  # noqa: N812
 
 
 class Weights:
-    """The weights below a prefix. Layers take them by name and say which shape they expect; what
-    nobody took is known at the end (`untaken`)."""
+    """The weights below a prefix. Layers take them by name with the expected shape; weights that
+    were never taken are known at the end (`untaken`)."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Weights:
         return [name for name in self.checkpoint.names() if name not in self._taken]
 
     def leave(self, name: str) -> None:
-        """Another stage takes what is called so, or has a name below it."""
+        """Marks a weight, or all below a prefix, as belonging to another stage."""
         whole = self.prefix + name
         left = {each for each in self.checkpoint.names() if f"{each}.".startswith(f"{whole}.")}
         self._taken |= left
@@ -93,7 +93,7 @@ class Weights:
         return self.dense(self.stored(name, shape), dtype)
 
     def dense(self, found: Stored, dtype: Any = None) -> Tensor:
-        """As numbers, on the device."""
+        """The dequantized weight, on the device."""
         wanted = dtype or self.dtype
         data = found.data.to(self.device)
         if found.packed is None:
@@ -108,8 +108,8 @@ class Weights:
     def stack(
         self, name: str, shape: tuple[int, int, int], axis: int, begin: int, size: int
     ) -> Tensor | PackedStack:
-        """A part, along an axis, of matrices that the file has as one weight; it stays packed
-        where the part consists of whole blocks."""
+        """A part, along an axis, of matrices stored as one weight; it stays packed if it consists
+        of whole blocks."""
         found = self.stored(name, shape)
         if found.packed is None:
             return self.dense(found).narrow(axis, begin, size).contiguous()
@@ -140,9 +140,9 @@ class Weights:
     def linear(
         self, name: str, out_size: int, in_size: int, *, bias: bool | None = False, cut: str = ""
     ) -> nn.Module:
-        """A product. `bias` None: if there is one. `cut` tells what the ranks share out:
-        "outputs" (each has some, and keeps them), "inputs" (the parts are added up), "joined"
-        (outputs, which are joined)."""
+        """A linear layer. `bias` None: if there is one. `cut` is how it is sharded: "outputs" (each
+        rank keeps its own), "inputs" (the partial sums are added up), "joined" (outputs, which are
+        gathered)."""
         whole, offset = self._product(name, out_size, in_size, bias)
         if not cut or self.ranks == 1:
             return whole.layer(offset)
@@ -155,16 +155,16 @@ class Weights:
     def _product(
         self, name: str, out_size: int, in_size: int, bias: bool | None
     ) -> tuple[quantised.Quantised | Rows, Tensor | None]:
-        """A weight, to be cut and made a layer, and its bias."""
+        """A weight, before sharding and conversion to a layer, and its bias."""
         whole: quantised.Quantised | Rows | None = quantised.find(self, name, out_size, in_size)
-        if bias is None or whole is not None:  # GPTQ files have them everywhere
+        if bias is None or whole is not None:  # GPTQ files have biases everywhere
             bias = self.has(f"{name}.bias")
         if whole is None:
             whole = Rows(self, self.stored(f"{name}.weight", (out_size, in_size)))
         return whole, self.tensor(f"{name}.bias", out_size) if bias else None
 
     def share(self, name: str, size: int, unit: int = 1) -> tuple[int, int]:
-        """Where this rank's part begins, and how long it is."""
+        """The start and length of this rank's shard."""
         if size % (self.ranks * unit):
             raise ModelFileError(
                 f"{self.checkpoint.source}: {self.prefix}{name}: {size} cannot be shared out evenly"
@@ -176,8 +176,8 @@ class Weights:
     def projections(
         self, outputs: Mapping[str, int], in_size: int, *, bias: bool | None = False
     ) -> Projections:
-        """Products of one input, shared out by outputs. Where weights are copied anyway they are
-        joined, so that there is one product."""
+        """Linear layers of one input, sharded by outputs. If the weights are copied anyway they are
+        joined, so that there is a single product."""
         parts = [
             self.linear(name, size, in_size, bias=bias, cut="outputs")
             for name, size in outputs.items()
@@ -185,7 +185,7 @@ class Weights:
         return self._joined(parts, [size // self.ranks for size in outputs.values()])
 
     def split(self, name: str, sizes: Sequence[int], in_size: int) -> Projections:
-        """Products that the file has as one weight, with the outputs of one after the other's."""
+        """Linear layers stored as one weight, with concatenated outputs."""
         whole, offset = self._product(name, sum(sizes), in_size, False)
         parts, end = [], 0
         for size in sizes:
@@ -217,8 +217,8 @@ class Weights:
 
 @dataclass(frozen=True)
 class Rows:
-    """A weight [outputs, inputs] as the file has it, dense or packed. What ranks take of it is a
-    part of the mapped file, or a copy of some columns."""
+    """A weight [outputs, inputs] as stored in the file, dense or packed. The shard of a rank is a
+    view of the mapped file, or a copy of some columns."""
 
     weights: Weights
     found: Stored
@@ -250,5 +250,5 @@ class Rows:
 def _some(
     whole: quantised.Quantised | Rows, bias: Tensor | None, begin: int, size: int
 ) -> nn.Module:
-    """The product for some of the outputs."""
+    """The layer for some of the outputs."""
     return whole.outputs(begin, size).layer(None if bias is None else bias.narrow(0, begin, size))

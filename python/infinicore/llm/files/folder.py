@@ -20,7 +20,7 @@ class Folder(Checkpoint):
         if not (self.path / "config.json").exists():
             raise ModelFileError(f"{self.path}: no config.json: expected a Hugging Face folder")
         self.config = read_json(self.path / "config.json")
-        text = self.config.get("text_config")  # of models that also see
+        text = self.config.get("text_config")  # of multimodal models
         if isinstance(text, dict):
             self.config = {**self.config, **text}
         generation = self.path / "generation_config.json"
@@ -34,7 +34,7 @@ class Folder(Checkpoint):
                 if name in self._tensors:
                     raise ModelFileError(f"{self.path}: two files have a weight {name!r}")
                 self._tensors[name] = tensor
-        # Models that also see keep their text model one folder down.
+        # Multimodal models have the text model under a prefix.
         self._prefix = (
             "language_model."
             if any(name.startswith("language_model.") for name in self._tensors)
@@ -53,7 +53,7 @@ class Folder(Checkpoint):
             raise ModelFileError(f"{index}: weight_map is missing")
         names = sorted({str(name) for name in places.values()})
         for name in names:
-            # A name with a path could point anywhere.
+            # A name with a path could refer to any file.
             if Path(name).name != name or name in ("", ".."):
                 raise ModelFileError(f"{index}: {name!r}: expected the name of a file beside it")
             if not (self.path / name).exists():
@@ -61,7 +61,7 @@ class Folder(Checkpoint):
         return [self.path / name for name in names]
 
     def names(self) -> Iterator[str]:
-        # What else is there (the part that sees) is not the text model's.
+        # Other weights (the vision part) do not belong to the text model.
         size = len(self._prefix)
         return (name[size:] for name in self._tensors if name.startswith(self._prefix))
 

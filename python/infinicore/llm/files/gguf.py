@@ -1,4 +1,4 @@
-"""GGUF files: metadata, then tensors in block formats, mapped and left packed."""
+"""GGUF files: metadata, then tensors in block formats, memory-mapped and kept packed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_DEPTH = 4  # of arrays in arrays
 
 
 class _Reader:
-    """Reads the head of a file; every count is held against what is left of it."""
+    """Reads the header of a file; every count is checked against the remaining bytes."""
 
     def __init__(self, file: Path, pages: mmap.mmap) -> None:
         self.file, self.pages, self.place = file, pages, 0
@@ -50,7 +50,7 @@ class _Reader:
         return ModelFileError(f"{self.file}: at byte {self.place}: {problem}")
 
     def need(self, count: int) -> int:
-        """The place of the next `count` bytes."""
+        """The offset of the next `count` bytes."""
         begin = self.place
         if count > len(self.pages) - begin:
             raise self.fail(f"the file ends {count - (len(self.pages) - begin)} bytes too early")
@@ -70,7 +70,7 @@ class _Reader:
             raise self.fail("a string that is not UTF-8") from None
 
     def strings(self, count: int) -> list[str]:
-        """Words and merges are hundreds of thousands: one loop without calls for each."""
+        """There are hundreds of thousands of words and merges: one loop without calls per item."""
         pages, place, end = self.pages, self.place, len(self.pages)
         read = struct.Struct("<Q").unpack_from
         made = []

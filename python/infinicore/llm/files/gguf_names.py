@@ -1,4 +1,4 @@
-"""What GGUF files call weights and settings, and what Hugging Face calls them."""
+"""The names of weights and settings in GGUF files, and Hugging Face's names for them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _LAYER = {
     "ffn_up_exps": "mlp.experts.up_proj",
     "ffn_down_exps": "mlp.experts.down_proj",
 }
-# Gemma normalises before and after each half of a layer, and calls the norms otherwise.
+# Gemma normalises before and after each half of a layer, under different names.
 _GEMMA_LAYER = {
     "post_attention_norm": "post_attention_layernorm",
     "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
 _GEMMA_MARK = "post_ffw_norm"
-# Phi-3's gate and up are one weight, which files call by the name of the second.
+# Phi-3's gate and up projections are one weight, named after the second in files.
 _JOINED_LAYER = {"ffn_up": "mlp.gate_up_proj"}
-#: What LongRoPE divides frequencies by, in short and in long requests: settings, not weights.
+#: LongRoPE's short and long factors: settings, not weights.
 LONG_ROPE = {"short_factor": "rope_factors_short.weight", "long_factor": "rope_factors_long.weight"}
 
 
@@ -70,7 +70,7 @@ def names_of(tensors: Iterable[str]) -> dict[str, str]:
     return made
 
 
-# Architecture in the file: model_type, whether pairs of a head that rotate together are neighbours.
+# Architecture in the file: model_type, whether rotary pairs are adjacent elements.
 _ARCHITECTURES = {
     "llama": ("llama", True),
     "qwen2": ("qwen2", False),
@@ -104,7 +104,7 @@ _KEYS = {
 def config_of(
     metadata: dict[str, Any], tensors: set[str], source: str, long_rope: dict[str, list[float]]
 ) -> dict[str, Any]:
-    """The metadata, and LongRoPE's factors if there are any, as a config.json would have them."""
+    """The metadata, and LongRoPE's factors if there are any, in the form of a config.json."""
     name = metadata.get("general.architecture")
     if not isinstance(name, str) or name not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
@@ -120,7 +120,7 @@ def config_of(
     if "vocab_size" not in config and isinstance(words, list):
         config["vocab_size"] = len(words)
     config["tie_word_embeddings"] = "output.weight" not in tensors
-    config["norm_has_one"] = True  # Gemma's norms scale by 1 + weight, and files have the sum
+    config["norm_has_one"] = True  # Gemma's norms scale by 1 + weight, and files store the sum
     turned, size = metadata.get(f"{name}.rope.dimension_count"), _head_size(config)
     if isinstance(turned, int) and size and turned < size:
         config["partial_rotary_factor"] = turned / size

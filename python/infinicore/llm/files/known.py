@@ -1,4 +1,4 @@
-"""Models that are found by name: out of PyPI packages that hold one."""
+"""Models known by name, from PyPI packages that contain one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ KNOWN = {
 
 
 def cache_folder() -> Path:
-    """Where models are kept: INFINI_MODELS, else infinicore/models in the user's cache."""
+    """The folder of downloaded models: INFINI_MODELS, else infinicore/models in the user's
+    cache."""
     given = os.environ.get("INFINI_MODELS")
     if given:
         return Path(given)
@@ -64,6 +65,6 @@ def fetch(name: str) -> Path:
         wheel = next(Path(scratch).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             archive.extract(f"{known.module}/{known.file}", scratch)
-        # Renamed at the end: another process never sees half a file.
+        # Renamed at the end, so that other processes never see a partial file.
         (Path(scratch) / known.module / known.file).replace(file)
     return file

@@ -1,4 +1,4 @@
-"""A model as it lies on disk: its configuration, its weights by name, its tokenizer."""
+"""A model on disk: its configuration, its weights by name, its tokenizer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore._tensor import Tensor
 
 
 class ModelFileError(ValueError):
-    """A model's file is damaged, incomplete or of a kind that is not known."""
+    """A model file is damaged, incomplete or of an unknown kind."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Stored:
 
 
 class Checkpoint(ABC):
-    """Weights have the names that Hugging Face gives them, whatever the file calls them."""
+    """Weights have Hugging Face's names, whatever their names in the file."""
 
     #: Keys and values as in a Hugging Face config.json.
     config: dict[str, Any]

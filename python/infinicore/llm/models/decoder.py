@@ -1,4 +1,4 @@
-"""What decoders have in common. A model's own file says in what it differs."""
+"""The common decoder. The files of the models contain their differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.rope import tables
 from infinicore.nn.rope_scaling import LongRopeScalingConfig
 
-#: Activations of the feed-forward part: gate, up -> what goes down.
+#: Activations of the feed-forward network: gate, up -> input of the down projection.
 ACTIVATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "silu": lambda gate, up: F.swiglu(up, gate),
     "gelu_pytorch_tanh": lambda gate, up: F.gelu(gate, approximate="tanh") * up,
@@ -29,13 +29,13 @@ class Rope:
     """Tables of sines and cosines, one pair for each base frequency, shared by all layers.
 
     LongRoPE has other frequencies for sequences longer than those of the training: their rows
-    stand behind the others, and positions of long requests begin there (`config.long_from`)."""
+    follow the others, and positions of long requests are offset to them (`config.long_from`)."""
 
     def __init__(self, config: ModelConfig, weights: Weights, positions: int) -> None:
         self._config, self._weights, self._positions = config, weights, positions
         self._made: dict[Any, tuple[Tensor, Tensor]] = {}
         self.pairs = F.RopeAlgo.GPT_J if config.rope_neighbours else F.RopeAlgo.GPT_NEOX
-        # GGUF files of Llama 3 have what divides each frequency in place of the rule for it.
+        # GGUF files of Llama 3 have the divisor of each frequency instead of the rule for it.
         self._freqs: list[float] | None = None
         if weights.has("rope_freqs.weight"):
             half = config.rotary_dim // 2
@@ -64,7 +64,7 @@ class Rope:
         return tables(self._positions, theta, size, w.device, w.dtype, scaling)
 
     def turn(self, x: Tensor, positions: Tensor, table: tuple[Tensor, Tensor]) -> Tensor:
-        """Rotate heads x [tokens, heads, size], whole or their first part."""
+        """Rotate heads x [tokens, heads, size], completely or their first part."""
         sin, cos = table
         size = 2 * sin.shape[-1]
         if size == x.shape[-1]:
@@ -74,14 +74,14 @@ class Rope:
 
 
 class Attention(nn.Module):
-    """Grouped-query attention to the paged cache. Ranks share out the heads."""
+    """Grouped-query attention over the paged cache. Heads are sharded across ranks."""
 
-    bias: bool | None = None  # of q, k, v: if the file has one
-    norms_heads = False  # queries and keys are normalised head by head
+    bias: bool | None = None  # bias of q, k, v; None: if the file has one
+    norms_heads = False  # queries and keys are normalised per head
 
     def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
         super().__init__()
-        self.layer = layer - w.stage.layers(c.layers).start  # among those that have caches here
+        self.layer = layer - w.stage.layers(c.layers).start  # index among this rank's layers
         self.size, self.rope = c.head_dim, rope
         self.qkv = self.make_projections(w, c)
         self.o = w.linear("o_proj", c.hidden, c.heads * c.head_dim, bias=None, cut="inputs")
@@ -110,7 +110,8 @@ class Attention(nn.Module):
         return made
 
     def by_heads(self, parts: list[Tensor], tokens: int, positions: Tensor) -> list[Tensor]:
-        """Queries, keys and values by heads, the first two rotated: at once where they are one."""
+        """Queries, keys and values by heads, the first two rotated: in one call if they are one
+        tensor."""
         heads, kv_heads = self.heads, self.kv_heads
         *turning, v = parts
         v = v.view(tokens, kv_heads, self.size)
@@ -136,7 +137,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Gate and up, an activation, down."""
+    """A gated feed-forward network: gate and up, an activation, down."""
 
     def __init__(self, w: Weights, c: ModelConfig, wide: int | None = None) -> None:
         super().__init__()
@@ -159,8 +160,8 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """x + attention(norm(x)), then x + feed_forward(norm(x)). The last sum is left to the next
-    layer's norm, which does it on the way."""
+    """x + attention(norm(x)), then x + feed_forward(norm(x)). The last sum is deferred to the next
+    layer's norm, which fuses it."""
 
     attention_type: type[Attention] = Attention
 
@@ -175,7 +176,7 @@ class Layer(nn.Module):
         return FeedForward(w.below("mlp"), c)
 
     def forward(self, x: Tensor, added: Tensor | None, step: Step) -> tuple[Tensor, Tensor]:
-        """`added` is still to be added to x; so is what comes back second."""
+        """`added` has yet to be added to x, like the second result."""
         if added is None:
             normed = self.before_attention(x)
         else:
@@ -236,7 +237,7 @@ class Decoder(nn.Module):
         return [(each, each)] * len(self.layers)
 
     def forward(self, step: Step) -> Tensor:
-        """Normalised hidden states of all tokens of a step; before the last stage, of no use."""
+        """Normalised hidden states of all tokens of a step; meaningless before the last stage."""
         x: Tensor
         added: Tensor | None = None
         if self.stage.is_first:
@@ -261,8 +262,8 @@ class Decoder(nn.Module):
         return made
 
     def best(self, logits: Tensor) -> Tensor:
-        """The most probable tokens int64 [rows]: the leader's, on all ranks. Others may have
-        computed other last bits."""
+        """The most probable tokens int64 [rows]: the leader's, on all ranks, since the logits of
+        others may differ in the last bits."""
         if self.stage.is_last:
             return self.stage.from_leader(infinicore.argmax(logits, -1))
         given = infinicore.empty(logits.shape[:1], dtype=infinicore.int64, device=logits.device)

@@ -1,7 +1,8 @@
-"""DeepSeek-V2 and V3: latent attention (MLA) and experts chosen by groups.
+"""DeepSeek-V2 and V3: multi-head latent attention (MLA) and group-limited expert routing.
 
-Keys and values of all heads are products of one short latent vector, which is all that the cache
-keeps. Instead of expanding it for every token, queries are taken down to it ("absorbed")."""
+Keys and values of all heads are projections of one short latent vector, which is all that the cache
+stores. Instead of expanding it for every token, queries are projected to the latent space
+("absorbed" weights)."""
 
 from __future__ import annotations
 
@@ -45,13 +46,13 @@ class LatentAttention(Attention):
         begin, size = w.share("kv_b_proj", rows)
         up = w.tensor("kv_b_proj.weight", rows, self.latent).narrow(0, begin, size)
         up = up.view(self.heads, self.plain + self.value, self.latent)
-        # [heads, plain, latent] takes queries down, [heads, latent, value] takes sums up.
+        # [heads, plain, latent] projects queries down, [heads, latent, value] projects results up.
         self.down = up.narrow(1, 0, self.plain).contiguous()
         self.up = up.narrow(1, self.plain, self.value).transpose(1, 2).contiguous()
         self.o = w.linear("o_proj", c.hidden, c.heads * self.value, bias=None, cut="inputs")
         self.scale = 1 / math.sqrt(self.plain + self.rotated) * self._magnitude(c)
         self.table = rope.table(c.rope_theta, self.rotated)
-        # V2 and V3 rotate neighbours, unless the file says that it has been reordered.
+        # V2 and V3 rotate adjacent pairs, unless the file says that it has been reordered.
         neighbours = bool(r.get("rope_interleave", True))
         self.pairs = F.RopeAlgo.GPT_J if neighbours else F.RopeAlgo.GPT_NEOX
 
@@ -88,7 +89,7 @@ class LatentAttention(Attention):
 
 
 class GroupedMixture(nn.Module):
-    """The best experts out of the best groups, beside experts that every token goes to."""
+    """The best experts of the best groups, plus shared experts for every token."""
 
     def __init__(self, w: Weights, c: ModelConfig, sigmoid: bool) -> None:
         super().__init__()
@@ -116,7 +117,7 @@ class GroupedMixture(nn.Module):
         choice = scores if self.correction is None else scores + self.correction
         if self.grouped and self.groups > 1:
             grouped = choice.view(-1, self.groups, self.count // self.groups)
-            if self.sigmoid:  # a group counts by its two best
+            if self.sigmoid:  # a group is scored by its two best experts
                 ranked = infinicore.topk(grouped, 2)[0].sum(-1)
             else:
                 ranked = grouped.max(-1)[0]

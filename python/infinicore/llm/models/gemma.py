@@ -29,7 +29,7 @@ class Gemma3Attention(Gemma2Attention):
 
     def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
         super().__init__(w, c, layer, rope)
-        if self.window:  # layers with a window have their own base frequency, never stretched
+        if self.window:  # sliding-window layers have their own base frequency, without scaling
             local = (c.raw.get("rope_parameters") or {}).get("sliding_attention") or {}
             theta = local.get("rope_theta") or c.raw.get("rope_local_base_freq") or 10000.0
             self.table = rope.table(float(theta), c.rotary_dim, scaled=False)

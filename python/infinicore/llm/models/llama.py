@@ -1,4 +1,4 @@
-"""Llama, and what differs in nothing but settings: SmolLM2, Mistral (a window), Qwen2 (biases)."""
+"""Llama, and models that differ only in settings: SmolLM2, Mistral (a window), Qwen2 (biases)."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from infinicore.llm.models.decoder import Decoder
 
 
 class Llama(Decoder):
-    """The decoder as it is."""
+    """The unmodified decoder."""

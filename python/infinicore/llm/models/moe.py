@@ -17,7 +17,7 @@ from infinicore.nn import functional as F  # noqa: N812
 
 
 def best(scores: Tensor, count: int, normalise: bool) -> tuple[Tensor, Tensor]:
-    """The `count` best experts of each token by their softmax, and their shares."""
+    """The `count` best experts of each token by softmax, and their weights."""
     shares = F.softmax(scores.to(infinicore.float32), -1)
     values, experts = infinicore.topk(shares, count)
     if normalise:
@@ -27,7 +27,7 @@ def best(scores: Tensor, count: int, normalise: bool) -> tuple[Tensor, Tensor]:
 
 class Experts(nn.Module):
     """The experts' weights, stacked: w1 [experts, 2 wide, hidden] (gate first), w2 [experts,
-    hidden, wide]. Ranks share out the inner size."""
+    hidden, wide]. The inner size is sharded across ranks."""
 
     def __init__(
         self, w: Weights, c: ModelConfig, count: int, wide: int, names: tuple[str, str, str]
@@ -71,8 +71,8 @@ class Experts(nn.Module):
         return made if self.comm is None else self.comm.all_reduce(made.contiguous())
 
     def _weights(self, experts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Experts [tokens, chosen], and the weights that these numbers mean. Packed ones are
-        expanded for the time of a call: those of a few tokens, or all of the layer."""
+        """Experts [tokens, chosen], and the weights that they index. Packed weights are dequantized
+        for the duration of a call: those for a few tokens, or all of the layer."""
         if self.packed is None:
             return experts, self.w1, self.w2
         pairs, few = experts.numel(), None
@@ -85,7 +85,7 @@ class Experts(nn.Module):
 
 
 class Mixture(nn.Module):
-    """Each token goes to its best experts."""
+    """Routes each token to its best experts."""
 
     names = ("gate_proj", "up_proj", "down_proj")
 
@@ -117,7 +117,7 @@ class MixtralMixture(Mixture):
 
 class MixtralLayer(Layer):
     def make_mlp(self, w: Weights, c: ModelConfig, layer: int) -> nn.Module:
-        if w.has("mlp.gate.weight"):  # as GGUF files have it
+        if w.has("mlp.gate.weight"):  # the layout of GGUF files
             return Mixture(w.below("mlp"), c)
         return MixtralMixture(w.below("block_sparse_moe"), c)
 

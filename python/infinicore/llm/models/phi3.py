@@ -1,4 +1,4 @@
-"""Phi-3: queries, keys and values in one weight; gate and up too."""
+"""Phi-3: queries, keys and values in one weight, as well as gate and up."""
 
 from __future__ import annotations
 

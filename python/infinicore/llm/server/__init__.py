@@ -1,4 +1,4 @@
-"""`infini serve`: a language model by OpenAI's API."""
+"""`infini serve`: a language model behind OpenAI's API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["application", "serve"]
 
-#: What this machine calls itself.
+#: Names of the local machine.
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -24,7 +24,7 @@ def application(
     max_waiting: int = 256,
     **options: Any,
 ) -> Any:
-    """Load a model and return the server as an ASGI application, for hosts that bring their own
+    """Load a model and return the server as an ASGI application, for hosts with their own event
     loop: Ray Serve, hypercorn. `options` are those of `EngineOptions`."""
     from infinicore.llm.llm import LLM
     from infinicore.llm.server.app import Server
@@ -40,7 +40,7 @@ def _name(model: Any) -> str:
 
 
 def _is_local(host: str) -> bool:
-    """Only this machine reaches what is bound to it."""
+    """Whether an address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -62,8 +62,8 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         return LLM(options.model, progress=True, **settings)
 
     if options.tp * options.pp > 1 and not is_first():
-        llm = load()  # signals still end this rank: the first one may have failed before it came
-        # A launcher sends its signal to every rank; the first one still needs the others.
+        llm = load()  # signals still end this rank: rank 0 may have failed earlier
+        # A launcher sends its signal to every rank, but rank 0 still needs the others.
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, signal.SIG_IGN)
         llm.follow()

@@ -1,4 +1,4 @@
-"""The JSON of answers, whole and in chunks."""
+"""The JSON of responses, complete and in chunks."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Choice:
         self.wants_logprobs = params.logprobs is not None
         self._stops = params.stop
         self._pieces = TextPieces(tokenizer, params.stop)
-        self._reported = 0  # tokens whose logprobs are out
-        self.length = 0  # letters so far
+        self._reported = 0  # tokens whose logprobs were sent
+        self.length = 0  # characters so far
 
     def new(self) -> tuple[str, list[Chosen]]:
-        """The text and the tokens that were not read yet."""
-        waiting: Any = self.ticket  # has the output and the reason for its end, as a request
+        """The text and the tokens that have not been read yet."""
+        waiting: Any = self.ticket  # the output and its finish reason, like a request
         text = "".join(self._pieces.new(waiting))
         tokens: list[Chosen] = []
-        # Tokens whose text is held back wait for it.
+        # Tokens whose text is held back are held back too.
         if self.wants_logprobs and (text or self.ticket.ended):
             tokens = self.ticket.chosen[self._reported :]
             self._reported += len(tokens)
@@ -47,7 +47,7 @@ class Choice:
 
 
 class Form(ABC):
-    """How /v1/chat/completions or /v1/completions writes answers."""
+    """The response format of /v1/chat/completions or /v1/completions."""
 
     prefix = kind = chunk_kind = ""
 
@@ -67,16 +67,16 @@ class Form(ABC):
         return {**self.head, "object": self.chunk_kind, "choices": choices, **more}
 
     def first(self, choice: Choice) -> Iterator[dict[str, Any]]:
-        """What a stream begins with."""
+        """The first chunk of a stream."""
         yield from ()
 
     @abstractmethod
     def choice(self, choice: Choice) -> dict[str, Any]:
-        """A choice of the whole answer."""
+        """A choice of the complete response."""
 
     @abstractmethod
     def delta(self, choice: Choice) -> dict[str, Any] | None:
-        """What is new, or None."""
+        """The new part, or None."""
 
 
 class ChatForm(Form):
@@ -108,7 +108,7 @@ class ChatForm(Form):
 
         def entry(token: int, logprob: float | None) -> dict[str, Any]:
             text = choice.tokenizer.decode([token], special=True)
-            # Half a character has no text of its own.
+            # An incomplete character has no text yet.
             data = None if "\ufffd" in text else list(text.encode())
             name = _token_text(choice.tokenizer, token)
             return {"token": name, "logprob": _finite(logprob), "bytes": data}
@@ -181,7 +181,7 @@ def _chat_delta(
 
 def _token_text(tokenizer: Any, token: int) -> str:
     text: str = tokenizer.decode([token], special=True)
-    # Half a character: the tokenizer's own name of it, so that such tokens differ.
+    # For an incomplete character, the tokenizer's name of the token, so that such tokens differ.
     return tokenizer.inner.id_to_token(token) or text if "\ufffd" in text else text
 
 

@@ -1,4 +1,4 @@
-"""The HTTP application: paths, the key, limits of bodies, errors."""
+"""The HTTP application: routes, the API key, body limits, errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from infinicore.llm.server.worker import Worker
 Handler = Callable[[Request], Awaitable[Response]]
 
 MOST_BODY = 8 << 20  # bytes
-# The page has its own script and talks to this server only.
+# The page has its own script and connects only to this server.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self';"
     " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,14 +33,14 @@ _PAGE_POLICY = (
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    # In ASCII: an error may quote half a surrogate pair, which has no other encoding.
+    # In ASCII: an error may quote a lone surrogate, which cannot be encoded otherwise.
     text = json.dumps(body, allow_nan=False)
     return Response(text.encode(), status, headers, "application/json")
 
 
 class Server:
-    """What the handlers share. `key` None: everybody may ask. `hosts`: the names that requests may
-    have in their Host header; None: any."""
+    """The state shared by the handlers. `key` None: no authentication. `hosts`: the names allowed
+    in the Host header; None: any."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class Server:
         return Route(path, handle, methods=[method])
 
     def _check_host(self, request: Request) -> None:
-        """A page of another site can reach this server under its own name (DNS rebinding), and then
-        read the answers: the name gives it away."""
+        """A page of another site can reach this server under its own name (DNS rebinding) and read
+        the responses, so the Host header is checked."""
         given = request.headers.get("host", "")
         # Browsers always send one; health checks of HTTP/1.0 may not.
         if self._hosts is not None and given and host_name(given) not in self._hosts:
@@ -105,7 +105,7 @@ class Server:
         if self._key is None:
             return
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        # Takes the same time for every wrong key.
+        # Compares in constant time.
         same = hmac.compare_digest(given.strip().encode("latin-1"), self._key)
         if kind.lower() != "bearer" or not same:
             raise ApiError(
@@ -125,7 +125,7 @@ class Server:
 
     async def body(self, request: Request) -> Any:
         """The JSON of a request."""
-        # Pages of other origins can send other types without asking first.
+        # Pages of other origins can send other content types without a CORS preflight.
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise ApiError(415, f"Content-Type is {kind!r}: expected application/json")
@@ -186,7 +186,7 @@ class Server:
 
 
 def host_name(host: str) -> str:
-    """Of a Host header: without its port and brackets, in lower case."""
+    """The name in a Host header: without port and brackets, in lower case."""
     match = re.fullmatch(r"(\[.*\]|[^:]*)(:\d*)?", host.strip())
     return (match[1] if match else host).strip("[]").rstrip(".").lower()
 

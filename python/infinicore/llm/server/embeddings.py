@@ -1,4 +1,4 @@
-"""/v1/embeddings: prompts to vectors, one at a time between the steps of the others."""
+"""/v1/embeddings: prompts to vectors, one at a time between the engine's steps."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ApiError(Exception):
 
 
 def bad(param: str, value: Any, expected: str) -> ApiError:
-    """A field with a value that it cannot have."""
+    """A field has an invalid value."""
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return ApiError(400, f"{param} is {shown}: expected {expected}", param, "invalid_value")

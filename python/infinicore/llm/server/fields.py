@@ -1,4 +1,4 @@
-"""The fields of a request's JSON, taken one by one and checked."""
+"""Checked access to the fields of a request's JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from infinicore.llm.server.errors import ApiError, bad
 
-#: Settings that change nothing here, and that clients send.
+#: Settings that clients send but that have no effect here.
 IGNORED = frozenset(
     ("user", "store", "metadata", "service_tier", "safety_identifier", "prompt_cache_key")
 )
 
-#: Fields that change the result and that this server does not have, with what means "not used".
+#: Fields that would change the result but are unsupported here, with the values that mean "not
+#: used".
 _REFUSED: dict[str, Sequence[Any]] = {
     "tools": ([],),
     "tool_choice": ("none", "auto"),
@@ -33,7 +34,7 @@ _REFUSED: dict[str, Sequence[Any]] = {
 
 
 class Fields:
-    """Each `take` removes a field; what is left over at the end is unknown."""
+    """Each `take` removes a field; fields left over at the end are unknown."""
 
     def __init__(self, body: Any) -> None:
         if not isinstance(body, dict):
@@ -71,7 +72,7 @@ class Fields:
     def number(
         self, name: str, default: float, least: float, most: float, above: bool = False
     ) -> float:
-        """`above`: the least value is not one of those allowed."""
+        """`above`: the lower bound is exclusive."""
         begin = f"above {least:g}" if above else f"from {least:g} on"
 
         def is_fine(value: Any) -> bool:
@@ -99,12 +100,12 @@ class Fields:
         )
 
     def record(self, name: str) -> Fields | None:
-        """An object with fields of its own."""
+        """A nested object."""
         value = self._checked(name, None, lambda v: isinstance(v, dict), "an object")
         return None if value is None else Fields(value)
 
     def end(self, inside: str = "") -> None:
-        """All fields were taken; raises for those that are not known."""
+        """Raises an error for fields that were not taken."""
         for name, value in self._left.items():
             where = f"{inside}.{name}" if inside else name
             if name in IGNORED:

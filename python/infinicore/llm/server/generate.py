@@ -1,4 +1,4 @@
-"""From a parsed request to its answer, whole or as server-sent events."""
+"""From a parsed request to its response, complete or as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from infinicore.llm.server.ticket import Ticket
 if TYPE_CHECKING:
     from infinicore.llm.server.app import Server
 
-_QUIET_SECONDS = 15.0  # then a stream says that it is alive, for proxies that give up
+_QUIET_SECONDS = 15.0  # interval of keep-alive comments, for proxies with time-outs
 
 
 async def generate(
@@ -61,7 +61,7 @@ async def generate(
 
 
 async def _check_schema(server: Server, schema: Any) -> None:
-    """Compiled beside the event loop, not in the engine's thread."""
+    """Compiled off the event loop, and not in the engine's thread."""
     from infinicore.llm.grammar import check_schema
 
     try:
@@ -73,13 +73,13 @@ async def _check_schema(server: Server, schema: Any) -> None:
 
 
 def _forget(server: Server, tickets: Sequence[Ticket]) -> None:
-    """The answer is out, or nobody waits for it any more."""
+    """The response was sent, or the client has gone."""
     server.worker.cancel(tickets)
     server.metrics.end(tickets, time.monotonic())
 
 
 async def _all_ended(request: Request, tickets: Sequence[Ticket]) -> None:
-    """Wait for the ends; returns earlier if one fails, raises if the client goes."""
+    """Wait until all end; returns early if one fails, raises if the client disconnects."""
 
     async def ends() -> None:
         while not all(ticket.ended for ticket in tickets):
@@ -150,8 +150,8 @@ async def _events(
 
 
 class Alive:
-    """Waits for an event that is set with every token. One timer serves many waits: a limit for
-    each of them would cost more than the tokens do."""
+    """Waits for an event that is set with every token. One timer serves many waits: a timer for
+    each would cost more than the tokens."""
 
     def __init__(self, changed: asyncio.Event) -> None:
         self._changed = changed
@@ -172,7 +172,7 @@ class Alive:
             self._changed.set()
 
     async def is_quiet(self) -> bool:
-        """True: nothing came for a long time."""
+        """True: timed out."""
         await self._changed.wait()
         self._changed.clear()
         self._last = self._loop.time()
@@ -197,21 +197,21 @@ def _event(body: dict[str, Any]) -> bytes:
 
 
 def _frame(chunk: dict[str, Any]) -> tuple[bytes, bytes]:
-    """What is the same in every event of a stream: the bytes before and behind its choice."""
+    """The constant part of every event of a stream: the bytes before and after its choice."""
     before, behind = _event(chunk).split(b'"choices":[]', 1)
     return before + b'"choices":[', b"]" + behind
 
 
 class EventStream(Response):
-    """Sends events until they or the client end; then calls `close`, whatever happened."""
+    """Sends events until they end or the client disconnects; then always calls `close`."""
 
     media_type = "text/event-stream"
 
     def __init__(self, events: AsyncIterator[bytes], close: Any) -> None:
-        # Without a body: the base class would give it a length.
+        # Without a body: the base class would set Content-Length.
         self.status_code, self.background, self._events = 200, None, events
         self._close = close
-        # X-Accel-Buffering: nginx passes each event on.
+        # X-Accel-Buffering makes nginx forward each event immediately.
         self.init_headers({"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -228,7 +228,7 @@ class EventStream(Response):
                 try:
                     await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
                     if sending.done():
-                        # A connection that broke is the client's end too.
+                        # A broken connection also means that the client has gone.
                         with contextlib.suppress(OSError):
                             sending.result()
                 finally:

@@ -1,4 +1,4 @@
-"""What /metrics reports, in Prometheus' text format."""
+"""The /metrics page, in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Counts of the server; those of the engine are read when they are asked for."""
+    """The server's counters; the engine's are read on request."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -24,7 +24,7 @@ class Metrics:
         self.requests[path, status] += 1
 
     def end(self, tickets: Sequence[Ticket], now: float) -> None:
-        """Outputs have ended, or their client has gone."""
+        """Outputs have ended, or their client has disconnected."""
         for ticket in tickets:
             self.outputs[ticket.finish_reason or ("error" if ticket.error else "cancelled")] += 1
             self.seconds += now - ticket.begun

@@ -19,7 +19,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 @dataclass
 class Generation:
-    """A request for text. `max_tokens` None: as many as there is room for."""
+    """A request for text. `max_tokens` None: as many as fit."""
 
     model: str | None
     params: SamplingParams
@@ -32,7 +32,7 @@ class Generation:
     prompts: list[Any] = field(default_factory=list)
 
     def of_choice(self, index: int, max_tokens: int) -> SamplingParams:
-        """The parameters of the index-th of `n` outputs: equal but for the seed."""
+        """The parameters of the index-th of `n` outputs, which differ only in the seed."""
         seed = self.params.seed
         if seed is None:
             seed = secrets.randbits(63)
@@ -182,5 +182,5 @@ def _message(value: Any, where: str) -> dict[str, Any]:
         content = ""
     if not isinstance(content, str):
         raise bad(f"{where}.content", content, "a text, or a list of parts of the type text")
-    # Templates of open models know no developers.
+    # Templates of open models do not know the role "developer".
     return {"role": "system" if role == "developer" else role, "content": content}

@@ -1,4 +1,4 @@
-"""Texts and conversations to token ids, beside the event loop."""
+"""Texts and conversations to token ids, off the event loop."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from infinicore.llm.server.errors import ApiError, bad
 from infinicore.llm.server.worker import Worker
 
-_LETTERS_AT_ONCE = 2048  # so few are tokenised faster than handed to another thread
+_LETTERS_AT_ONCE = 2048  # shorter texts are tokenised faster than handed to another thread
 
 
 async def encode(worker: Worker, prompt: Any, param: str) -> list[int]:
-    """The ids of a text, or those that were given, checked."""
+    """The token ids of a text, or given ids, checked."""
     if not isinstance(prompt, str):
         most = worker.llm.engine.config.vocab
         for token in prompt:
@@ -25,14 +25,14 @@ async def encode(worker: Worker, prompt: Any, param: str) -> list[int]:
             ids: list[int] = tokenizer.encode(prompt)
             return ids
         return await asyncio.to_thread(tokenizer.encode, prompt)
-    except (ValueError, TypeError) as error:  # half a surrogate pair
+    except (ValueError, TypeError) as error:  # a lone surrogate
         raise bad(param, prompt, f"a text that can be encoded ({error})") from None
 
 
 async def encode_chat(
     worker: Worker, messages: list[dict[str, Any]], extra: dict[str, Any]
 ) -> list[int]:
-    """The ids of a conversation up to where the model answers."""
+    """The token ids of a conversation, up to the start of the reply."""
     reserved = {"messages", "add_generation_prompt", "bos_token", "eos_token"} & extra.keys()
     if reserved:
         raise bad("chat_template_kwargs", min(reserved), "other names than the template's own")
@@ -47,7 +47,7 @@ async def encode_chat(
 
 
 def check_length(worker: Worker, ids: list[int], wanted: int | None, param: str) -> int:
-    """How many tokens may be generated; raises if there is no room for `wanted`."""
+    """The number of tokens that may be generated; raises if `wanted` do not fit."""
     longest = worker.longest
     if not ids:
         raise ApiError(400, f"{param} has no tokens: expected at least one", param, "invalid_value")

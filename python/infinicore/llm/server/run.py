@@ -1,4 +1,4 @@
-"""The server's life: bind, load, serve, and finish what runs at the end."""
+"""The life cycle of the server: bind, load, serve, and drain running requests at the end."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import uvicorn
 from infinicore.llm.server.app import Server
 from infinicore.llm.server.worker import Worker
 
-_KEEP_ALIVE_SECONDS = 75  # longer than proxies keep an idle connection, so that they close it
+_KEEP_ALIVE_SECONDS = 75  # longer than proxies keep idle connections, so that they close them
 
 _BACKLOG = 2048
 
 
 def run(server: Server, host: str, port: int) -> int:
-    """Serve until SIGTERM or SIGINT; a second one does not wait for what runs."""
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for running requests."""
     worker = server.worker
-    # Before the model is loaded: a port in use is reported at once.
+    # Before the model is loaded, so that a port in use is reported immediately.
     with bind(host, port) as listening:
         worker.start()
         config = uvicorn.Config(
@@ -32,7 +32,7 @@ def run(server: Server, host: str, port: int) -> int:
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             server_header=False,
         )
-        listening.listen(_BACKLOG)  # who reads the next line may connect
+        listening.listen(_BACKLOG)  # clients may connect once they see the next line
         address = f"[{host}]" if ":" in host else host
         print(
             f"serving {server.name} at http://{address}:{listening.getsockname()[1]}",
@@ -45,7 +45,7 @@ def run(server: Server, host: str, port: int) -> int:
 
 
 def is_first() -> bool:
-    """This process is rank 0 of those that share the model: it alone has a port."""
+    """This process is rank 0: it alone has a port."""
     from infinicore.ccl._bootstrap import find_place
 
     return not find_place(os.environ).rank
@@ -65,16 +65,16 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class Draining(uvicorn.Server):
-    """At the first signal new requests are refused and those that run go on to their ends."""
+    """At the first signal new requests are refused, and running ones are completed."""
 
     def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
         super().__init__(config)
         self._worker = worker
-        self._told = False  # that requests are waited for
+        self._told = False  # whether the user was told about the wait
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # Not the base class's: it would raise the signal again at the end.
-        # Only flags are set: a second signal may interrupt this one, and print is not reentrant.
+        # Replaces the base class's handler, which would raise the signal again at the end. Only
+        # sets flags: a second signal may interrupt this one, and print is not reentrant.
         second, self._worker.draining = self._worker.draining, True
         self.force_exit = self.force_exit or second
         self.should_exit = self.should_exit or second
@@ -95,7 +95,7 @@ class Draining(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
-        # What a second signal drops: its tasks must not outlive the loop.
+        # Tasks dropped by a second signal must not outlive the loop.
         for task in list(self.server_state.tasks):
             task.cancel()
         await asyncio.sleep(0)

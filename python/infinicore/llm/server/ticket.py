@@ -1,4 +1,4 @@
-"""A request as the event loop sees it."""
+"""The event loop's view of a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infinicore.llm.server.errors import ApiError
 
 @dataclass
 class Update:
-    """What is new about a request after a step."""
+    """The changes of a request after a step."""
 
     ticket: Ticket
     chosen: list[Chosen] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Update:
 @dataclass(eq=False)
 class Ticket:
     """The tokens of a request so far. `changed` is set when there are new ones, or only at the end
-    if nobody waits for each token."""
+    if the request is not streamed."""
 
     prompt_tokens: int
     changed: asyncio.Event

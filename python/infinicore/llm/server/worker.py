@@ -1,7 +1,7 @@
 """The engine in a thread of its own.
 
-Coroutines hand it commands through a queue; what the requests have come to goes back to the event
-loop once for each step. Only this thread touches the engine."""
+Coroutines send it commands through a queue; updates of requests go back to the event loop once per
+step. Only this thread accesses the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from infinicore.llm.server.ticket import Ticket, Update
 
 
 class Worker:
-    """Runs an engine. `make` loads the model, in the thread that uses it."""
+    """Runs an engine. `make` loads the model, in the worker thread."""
 
     def __init__(self, make: Callable[[], LLM], most_waiting: int = 256) -> None:
         self._make, self.most_waiting = make, most_waiting
@@ -33,9 +33,9 @@ class Worker:
         self._loading_error: BaseException | None = None
         #: Why the engine has stopped; empty while it works.
         self.failure = ""
-        #: New requests are refused: the server is about to stop.
+        #: Whether new requests are refused because the server is stopping.
         self.draining = False
-        #: Accepted requests that have not ended; only the event loop changes it.
+        #: The number of accepted requests that have not ended; modified only by the event loop.
         self.open: set[Ticket] = set()
         self._tickets: dict[int, tuple[Request, Ticket, int]] = {}
         self._calls: set[asyncio.Future[Any]] = set()
@@ -85,7 +85,7 @@ class Worker:
                 "n",
                 "invalid_value",
             )
-        # What fits into the batch starts with the next step, even if nothing may wait.
+        # Requests that fit into the batch start with the next step, even if no waiting is allowed.
         if len(self.open) + count > most and self.waiting + count > self.most_waiting:
             raise ApiError(
                 429, f"{self.waiting} requests are waiting: try again later", code="queue_full"
@@ -117,7 +117,7 @@ class Worker:
         return tickets
 
     def cancel(self, tickets: Iterable[Ticket]) -> None:
-        """Forget requests that have not ended; their blocks are free before the next step."""
+        """Cancel requests that have not ended; their blocks are freed before the next step."""
         left = {ticket for ticket in tickets if not ticket.ended}
         if not left:
             return
@@ -131,7 +131,7 @@ class Worker:
         self._order(forget)
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """Run something between two steps, and return what it gives."""
+        """Run a function between two steps, and return its result."""
         self.check_open()
         loop = self._loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -163,7 +163,7 @@ class Worker:
             self._changed.notify()
 
     def stop(self, seconds: float = 30.0) -> None:
-        """End the thread after the step that runs."""
+        """End the thread after the current step."""
         with self._changed:
             self._ending = True
             self._changed.notify()
@@ -174,7 +174,7 @@ class Worker:
     def _run(self) -> None:
         try:
             self._llm = self._make()
-            # Read now, not at the first request.
+            # Loaded now, not at the first request.
             _ = self._llm.tokenizer
         except BaseException as error:
             self._loading_error = error
@@ -191,7 +191,8 @@ class Worker:
             self._llm.close()
 
     def _turn(self) -> bool:
-        """Commands, then a step; sleeps while there is nothing to do. False: the end."""
+        """Processes commands, then runs a step; sleeps while there is nothing to do. False: the
+        end."""
         engine = self.llm.engine
         with self._changed:
             while not (self._commands or self._ending or engine.has_work):
@@ -209,7 +210,7 @@ class Worker:
 
     def _update(self, request: Request) -> Update:
         _, ticket, sent = self._tickets[request.number]
-        # Copied here: the engine may take the newest token away again.
+        # Copied, because the engine may remove the newest token again.
         new: list[Chosen] = request.chosen[sent:]
         if request.finish_reason is None:
             self._tickets[request.number] = (request, ticket, sent + len(new))
@@ -224,11 +225,11 @@ class Worker:
             self._loop.call_soon_threadsafe(self._deliver, updates)
 
     def _fail(self, error: BaseException) -> None:
-        """All requests end with an error, also those that come later."""
+        """Ends all requests with an error, including later ones."""
         traceback.print_exception(error, file=sys.stderr)
         self.failure = f"{type(error).__name__}: {error}"
         for request, _, _ in self._tickets.values():
-            # Only counts blocks; the device may be lost.
+            # Only updates block counts, since the device may be lost.
             try:
                 self.llm.engine.cancel(request)
             except Exception:
