@@ -1,5 +1,5 @@
-"""One decode step of a small Llama-type layer, eager, recorded and in torch: what the demo and the
-benchmark show."""
+"""One decode step of a small Llama-type layer, eager, recorded and in torch, for the demo and the
+benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infinicore.nn import functional as F  # noqa: N812
 
 
 class Layer(nn.Module):
-    """Attention over a cache, then a gated feed-forward part; 20 operators or so."""
+    """Attention over a cache, then a gated feed-forward network; about 20 operators."""
 
     def __init__(self, hidden: int, heads: int, groups: int, wide: int, positions: int) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The operators that a language model is made of, in its usual types.
+# The operators of language models, in their usual types.
 TYPICAL = """
 import sys
 import infinicore
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _commands(out: Path, compiler: str | None) -> dict[str, list[str]]:
-    """The vendor's commands by the names of the sources, which say them."""
+    """The vendor's commands by source file name, read from the sources."""
     commands = {}
     for source in sorted(out.glob("*.cu")):
         text = source.read_text(encoding="utf-8")

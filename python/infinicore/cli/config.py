@@ -25,7 +25,7 @@ def answers(folder: Path) -> dict[str, str]:
         "lib": [str(lib)],
         "cmake-dir": [str(lib / "cmake" / "Infini")],
         "cflags": [f"-I{include}"],
-        # Of the libraries a program keeps those that it calls.
+        # The linker keeps only the libraries that a program calls.
         "libs": [
             f"-L{lib}",
             f"-Wl,-rpath,{lib},--as-needed",

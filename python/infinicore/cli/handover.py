@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What ranks on other hosts get without -x.
+# Variables passed to ranks on other hosts without -x.
 FORWARDED = ("INFINI_", "NCCL_", "OMP_", "PYTHONPATH")
-# Left over from the launcher of this process; its ranks would take them for their own.
+# Set by the launcher of this process; the new ranks would take them for their own.
 OWN_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 PROGRAMS = {
     "mpirun": ("mpirun", "mpiexec", "mpiexec.hydra", "prterun"),
@@ -48,7 +48,7 @@ class Job:
 
     command: list[str]
     hosts: list[Host]
-    named_hosts: bool  # --host was given; else the launcher knows the hosts, or it is this one
+    named_hosts: bool  # --host was given; else the launcher knows the hosts, or uses this one
     prefix: bool
     master: tuple[str, int] | None  # None: ranks find each other through MPI
     name: str  # INFINI_CCL_JOB
@@ -77,7 +77,7 @@ class Handover:
     note: str = ""
 
     def line(self) -> str:
-        """As one would type it in a shell."""
+        """The command as typed in a shell."""
         words = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
         return " ".join([*words, shlex.join(self.command)])
 
@@ -158,7 +158,7 @@ def mpirun_command(words: list[str], job: Job) -> Handover:
         if Path(words[0]).name.startswith("prte"):
             variables.setdefault("PRTE_MCA_schizo_proxy", "ompi")
     else:
-        # Hydra passes the whole environment on.
+        # Hydra passes on the whole environment.
         words += ["-prepend-rank"] if job.prefix else []
         words += ["-hosts", slots] if job.named_hosts else []
     return Handover([*words, "-n", str(job.size), *job.command], variables)
@@ -216,7 +216,7 @@ def _master_variables(job: Job) -> dict[str, str]:
 
 
 def _thread_share(job: Job) -> dict[str, str]:
-    """Each rank would otherwise start a thread for every processor; hosts are taken as equal."""
+    """Each rank would otherwise start a thread for every processor. Assumes equal hosts."""
     return thread_variables(max(len(host.ranks) for host in job.hosts), os.environ)
 
 

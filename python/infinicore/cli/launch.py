@@ -190,7 +190,7 @@ def _words(command: str) -> list[str]:
 
 
 def local_ranks(job: Job, first: int, size: int) -> list[Rank]:
-    """The ranks from `first` on, as many as the job has, of `size` in all."""
+    """The job's ranks, numbered from `first`, of `size` in all."""
     from infinicore.cli.handover import thread_variables
     from infinicore.cli.supervisor import Rank
 
@@ -199,7 +199,7 @@ def local_ranks(job: Job, first: int, size: int) -> list[Rank]:
     for local in range(job.size):
         variables = {**os.environ, **job.variables}
         variables |= thread_variables(job.size, variables)
-        variables.setdefault("PYTHONUNBUFFERED", "1")  # lines appear when they are written
+        variables.setdefault("PYTHONUNBUFFERED", "1")  # lines appear immediately
         variables |= {
             "RANK": str(first + local),
             "WORLD_SIZE": str(size),
@@ -216,7 +216,7 @@ def local_ranks(job: Job, first: int, size: int) -> list[Rank]:
 
 
 def _ranks_of_node(job: Job, environment: Mapping[str, str]) -> list[Rank]:
-    """For a host that was started with others: its RANK and WORLD_SIZE count the hosts."""
+    """For one host of several: its RANK and WORLD_SIZE count hosts."""
     absent = [name for name in NODE_VARIABLES if not environment.get(name)]
     if absent:
         raise LaunchError(
@@ -245,7 +245,7 @@ def _shell_line(rank: Rank) -> str:
 
 
 def share(ranks: int | None, hosts: str | None) -> list[Host]:
-    """Which ranks go where: one block of numbers to each host."""
+    """The placement of ranks: consecutive numbers on each host."""
     if ranks is not None and ranks < 1:
         raise LaunchError(f"-n is {ranks}: expected at least 1")
     if hosts is None:
@@ -282,7 +282,7 @@ def share(ranks: int | None, hosts: str | None) -> list[Host]:
 
 
 def is_here(name: str) -> bool:
-    """Whether a name means this host: one can listen at its address."""
+    """Whether a name refers to this host: its address can be bound."""
     if name in ("localhost", socket.gethostname()):
         return True
     try:

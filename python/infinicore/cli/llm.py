@@ -212,20 +212,20 @@ def _start_ranks(options: argparse.Namespace) -> int:
     launch.add_arguments(parser)
     arguments = list(options.arguments)
     if options.command == "generate" and options.prompt is None:
-        # Ranks have no standard input. The model is named anew: a prompt stands behind it.
+        # Ranks have no standard input. The model is named again: a prompt follows it.
         arguments.remove(options.model)
         arguments += ["--", options.model, sys.stdin.read()]
     elif options.command == "chat" and options.message is None:
         raise ValueError("--tp and --pp need --message: ranks have no terminal")
-    # A server finishes what runs before it ends.
+    # A server finishes running requests before it exits.
     grace = ["--grace", "600"] if options.command == "serve" else []
-    flags = [*grace, "--no-prefix", "--unbuffered"]  # pieces of text as they come
+    flags = [*grace, "--no-prefix", "--unbuffered"]  # pieces of text as they are generated
     command = ["-n", str(options.tp * options.pp), *flags, "-m", "infinicore", *arguments]
     return launch.run(parser.parse_args(command))
 
 
 def _on_first(options: argparse.Namespace, work: Callable[[Any], int]) -> int:
-    """Load the model; rank 0 works with it, the others follow."""
+    """Load the model; rank 0 runs the command, the others follow it."""
     settings = engine_options(options)
     from infinicore.llm import LLM
 

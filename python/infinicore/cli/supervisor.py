@@ -1,7 +1,7 @@
 """The ranks of this host: their output line by line, and the end of all when one fails.
 
-One thread runs one loop over the ranks' output and over signals, so settings can be made between
-fork and exec, and nothing has to be locked.
+One thread runs one loop over the ranks' output and signals, so code may run between fork and exec,
+and no locks are needed.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they need, a line under the head. A row that is a plain string is a
-    heading across all columns."""
+    """Aligned columns, with a rule under the head. A row that is a plain string is a heading across
+    all columns."""
     lines: list[Sequence[str]] = [list(head), *rows]
     cells = [line for line in lines if not isinstance(line, str)]
     widths = [max(_width(line[i]) for line in cells) for i in range(len(head))]

@@ -46,7 +46,7 @@ class Terminal:
 
     @contextmanager
     def progress(self, parts: int) -> Iterator[Progress]:
-        """A line that shows what is done at the moment, and is gone afterwards."""
+        """A transient line that shows the current step."""
         progress = Progress(self, parts)
         try:
             yield progress

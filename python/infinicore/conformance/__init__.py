@@ -1,4 +1,4 @@
-"""The conformance kit: what of the package works on a device, case by case.
+"""The conformance kit: tests what works on a device, case by case.
 
 `infini conformance` runs the cases of eight levels in processes of their own and writes a report.
 
@@ -6,9 +6,9 @@
     cases/         the cases, a module for each level
     worker.py      the process that runs cases
     runner.py      starts workers, gives them cases, notices crashes and hangs
-    patience.py    how long a process has had, without what it waited for a processor
+    patience.py the time that a process has had, excluding waits for a processor
     claims.py      the manifest: what a device claims, and its exceptions
-    results.py     which level was reached
+    results.py results, and which level was reached
     report/        report.json, report.md, report.html, the comparison of two, docs/support.md
     new_backend.py writes a back end to start from (`infini new-backend`)
 """

@@ -1,4 +1,4 @@
-"""The manifest of claims: what a device says it can do, and its exceptions.
+"""The manifest of claims: the level that a device claims, and its exceptions.
 
     [device]
     name = "mychip"              # optional; must be the device type of the run
@@ -33,7 +33,7 @@ REQUIRED_BELOW = 3  # every device has memory, streams and events
 
 
 class ClaimsError(Exception):
-    """The manifest is malformed, or claims something that it may not."""
+    """The manifest is malformed, or has a claim that is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def read(path: str) -> Claims:
         return parse(_decoded(path, text))
     except ClaimsError as error:
         raise ClaimsError(f"{path}: {error}") from None
-    except ValueError as error:  # of either decoder
+    except ValueError as error:  # raised by either decoder
         raise ClaimsError(f"{path}: {error}") from None
 
 
@@ -131,7 +131,8 @@ def _rules(kind: str, given: Any) -> list[Rule]:
 
 
 def check(claims: Claims, device: str, cases: Sequence[dict[str, Any]]) -> None:
-    """Against the run: the device type, and what every device must have."""
+    """Checks the manifest against the run: the device type, and the levels required of every
+    device."""
     if claims.name and claims.name != device:
         raise ClaimsError(f"[device] name: it is for {claims.name!r}, the run is on {device!r}")
     for case in cases:
@@ -149,7 +150,8 @@ def check(claims: Claims, device: str, cases: Sequence[dict[str, Any]]) -> None:
 
 
 def unmatched(claims: Claims, cases: Sequence[dict[str, Any]]) -> list[str]:
-    """Patterns that no case of a whole run has: misspelt, or of cases that are gone."""
+    """Patterns that match no case of a complete run: misspelt, or for cases that no longer
+    exist."""
     return [
         pattern
         for rule in claims.rules

@@ -83,7 +83,7 @@ def _positive(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0: nothing unexpected; 1: something failed; 2: it could not be run."""
+    """Exit status: 0: nothing unexpected; 1: something failed; 2: the run could not start."""
     try:
         return _run(options)
     except (manifest.ClaimsError, runner.StartError, compare.ReportError) as error:
@@ -114,7 +114,7 @@ def _run(options: argparse.Namespace) -> int:
     if not chosen:
         raise runner.StartError(f"--only {' '.join(options.only)}: no case of {len(every)} matches")
 
-    if options.report:  # now, and not when hours of work are done
+    if options.report:  # now, not after hours of work
         try:
             Path(options.report).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -148,7 +148,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _unmatched(claims: Any, every: list[Any], options: argparse.Namespace) -> list[str]:
-    """Known only when all levels that a manifest may speak of were listed."""
+    """Known only if all levels that a manifest may mention were listed."""
     return manifest.unmatched(claims, every) if options.level >= 5 else []
 
 
@@ -158,7 +158,7 @@ def _is_chosen(case: dict[str, Any], options: argparse.Namespace) -> bool:
             fnmatchcase(case["id"], text if set(text) & set("*?[") else f"*{text}*")
             for text in options.only
         )
-    if case["level"] == SPEED:  # operators have a speed when they are right
+    if case["level"] == SPEED:  # operators are timed only if they are correct
         return not options.no_speed and options.level >= (4 if "operators" in case["id"] else 1)
     return True
 
@@ -169,7 +169,7 @@ def _is_chosen(case: dict[str, Any], options: argparse.Namespace) -> bool:
 def _run_levels(
     chosen: list[Any], options: argparse.Namespace, claims: Any, jobs: int
 ) -> list[Any]:
-    """Level by level; without a device nothing behind level 0 is tried."""
+    """Runs level by level; without a device nothing beyond level 0 is run."""
     shared, whole = (
         runner.environment(options.device, options.backend, count, options.hours, options.timeout)
         for count in (jobs, 1)
@@ -199,7 +199,7 @@ def _never(claims: Any, id: str) -> bool:
 
 
 class Progress:
-    """A line on a terminal; elsewhere a line for each level when it is done."""
+    """Progress: a status line on a terminal; elsewhere a line for each finished level."""
 
     def __init__(self, terminal: Terminal, level: int, count: int) -> None:
         self.terminal, self.count = terminal, count
@@ -218,7 +218,8 @@ class Progress:
             print(f"\r\x1b[K{words[: self.terminal.width - 1]}", end="", flush=True)
 
     def say(self, words: str) -> None:
-        """How far a long case is: the line of a terminal, else a line of its own."""
+        """Shows the progress of a long case: in the status line of a terminal, else as a separate
+        line."""
         if self.terminal.is_interactive:
             print(f"\r\x1b[K{words[: self.terminal.width - 1]}", end="", flush=True)
         else:
@@ -232,7 +233,7 @@ class Progress:
         print(f"{self.name:<36} {words}  ({duration(time.monotonic() - self.begin)})", flush=True)
 
 
-# ---- What is printed ----------------------------------------------------------------------------
+# ---- Output ----------------------------------------------------------------------------
 
 SHOWN = 20
 
@@ -252,7 +253,7 @@ def summary(report: dict[str, Any]) -> str:
 
 
 def _grouped(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """A line for each; cases of one operator with one reason share theirs."""
+    """A line for each case; cases of one operator with the same reason share a line."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         name = row["id"]

@@ -57,7 +57,7 @@ def write(name: str, into: Path) -> list[str]:
     for header in INTERPRETER:
         shutil.copyfile(plain / header, into / "src" / header)
         written.append(f"src/{header}")
-    (into / "check").chmod(0o755)  # a wheel may have lost the permission
+    (into / "check").chmod(0o755)  # wheels may lose the permission
     return sorted(written)
 
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     for name in written:
         print(f"  {name}")
     if options.check:
-        # The same installation, also when its scripts are not on the path.
+        # Uses the same installation, even if its scripts are not on PATH.
         folder = str(Path(sys.executable).parent)
         env = dict(os.environ, PATH=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}")
         return subprocess.run([str((into / "check").resolve())], env=env, check=False).returncode

@@ -1,5 +1,5 @@
-"""How long a process has had for a case: time in which it waited for a processor is not counted,
-so that a busy machine makes a case slow and not a hang."""
+"""The time that a process has had for a case, excluding waits for a processor, so that a case on a
+busy machine is slow but not reported as a hang."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 PROC = Path("/proc")
-MOST = 20.0  # times the limit, after which it is a hang on any machine
+MOST = 20.0  # multiple of the limit after which it is a hang on any machine
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
         self._waited = 0.0
 
     def spent(self) -> float:
-        """Asked about every second: what a thread waited is lost when it ends."""
+        """Polled about every second: a thread's wait time is lost when it ends."""
         now, found = time.monotonic(), waits(self._pid)
         waited = (wait - self._waits.get(task, 0.0) for task, wait in found.items())
         self._waited += min(max(waited, default=0.0), now - self._last)
@@ -29,8 +29,8 @@ class Clock:
 
 
 def waits(pid: int) -> dict[str, float]:
-    """For each thread of a process and of its children (compilers) the seconds that it was ready
-    to run and did not. Empty where the kernel does not count."""
+    """The seconds that each thread of a process and of its children (compilers) was runnable but
+    not running. Empty if the kernel does not count them."""
     found: dict[str, float] = {}
     for task in (PROC / str(pid) / "task").glob("*"):
         try:

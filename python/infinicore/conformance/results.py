@@ -1,4 +1,4 @@
-"""What a run came to: a status for each case, totals for each level, the level reached."""
+"""The results of a run: a status for each case, totals for each level, the level reached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from infinicore.conformance.cases import LEVELS
 from infinicore.conformance.claims import Claims
 
-# Final statuses. GOOD ones do not make a run fail.
+# Final statuses. GOOD ones do not fail a run.
 GOOD = ("pass", "unsupported", "expected failure", "unavailable", "refused optional", "measured")
 BAD = ("fail", "refused", "crash", "hang", "stale")
 
@@ -17,7 +17,7 @@ BAD = ("fail", "refused", "crash", "hang", "stale")
 def judge(
     cases: Sequence[dict[str, Any]], raw: Iterable[dict[str, Any]], claims: Claims
 ) -> list[dict[str, Any]]:
-    """The rows of a report. A case that the declaration does not allow has none."""
+    """The rows of a report. Cases that the declaration does not allow are left out."""
     by_id = {result["id"]: result for result in raw}
     rows = []
     for case in cases:
@@ -50,7 +50,7 @@ def _settle(row: dict[str, Any], case: dict[str, Any], reason: str) -> None:
 
 
 def totals(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each level its number of cases by status."""
+    """The number of cases by status, for each level."""
     found = []
     for level, name in enumerate(LEVELS):
         counts = Counter(row["status"] for row in rows if row["level"] == level)
@@ -60,8 +60,8 @@ def totals(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def level_reached(rows: Sequence[dict[str, Any]], wanted: int) -> tuple[int, str]:
-    """The highest level of which, and below which, every case passes that is not claimed to be
-    unsupported; and what the next one lacks. -1: not even level 0."""
+    """The highest level up to which all cases pass that are not claimed to be unsupported, and what
+    the next level lacks. -1: not even level 0."""
     for level in range(wanted + 1):
         own = [row for row in rows if row["level"] == level]
         if not own:
@@ -77,13 +77,13 @@ def level_reached(rows: Sequence[dict[str, Any]], wanted: int) -> tuple[int, str
 
 
 def _counts_as_done(row: dict[str, Any]) -> bool:
-    if row["status"] == "unavailable":  # only what is optional may be left open
+    if row["status"] == "unavailable":  # only optional cases may be unsupported
         return bool(row["id"] in ("copies/peer", "copies/large"))
     return row["status"] in ("pass", "stale", "unsupported", "refused optional")
 
 
 def is_good(report: dict[str, Any]) -> bool:
-    """Nothing unexpected happened, and what was claimed was reached."""
+    """Whether nothing unexpected happened and the claimed level was reached."""
     claimed = report["claims"].get("level")
     if claimed is not None and not report["partial"] and report["level"]["asked"] >= claimed:
         reached = report["level"]["reached"]

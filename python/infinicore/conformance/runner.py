@@ -1,4 +1,4 @@
-"""Gives cases to worker processes. A crash or a hang costs the case that was running."""
+"""Runs cases in worker processes. A crash or a hang fails only the case that was running."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import Any
 
 from infinicore.conformance import patience
 
-BATCH = 400  # cases of one process, so that what one leaks does not add up for long
+BATCH = 400  # cases per process, which limits the accumulation of leaks
 Result = dict[str, Any]
 
 
 class StartError(Exception):
-    """The workers can't be started at all."""
+    """The workers cannot be started."""
 
 
 def environment(
@@ -61,7 +61,8 @@ def list_cases(level: int, exhaustive: bool, env: dict[str, str]) -> tuple[list[
 
 
 def _decoded(line: str) -> Result:
-    """Empty: it is none of a worker's lines. A back end may write to any file, or die in one."""
+    """Parses a line of a worker; empty if it is something else. A back end may write to any
+    descriptor, or die while writing."""
     try:
         said = json.loads(line)
     except ValueError:
@@ -70,7 +71,7 @@ def _decoded(line: str) -> Result:
 
 
 class Worker:
-    """A process, started with its first case."""
+    """A worker process, started with its first case."""
 
     def __init__(self, env: dict[str, str], progress: Callable[[str], None]) -> None:
         self._env, self._progress = env, progress
@@ -170,7 +171,7 @@ class Worker:
                 process.stdin.close()
         try:
             process.wait(20)
-        except subprocess.TimeoutExpired:  # a back end that does not let its process end
+        except subprocess.TimeoutExpired:  # a back end that blocks the end of its process
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # it is stuck in a driver
                 process.wait(5)

@@ -16,7 +16,7 @@ def folder() -> Path:
 
 
 def use() -> None:
-    """Make `spec`, `kit` and `cases` importable. Only for a process of the kit's own."""
+    """Make `spec`, `kit` and `cases` importable. Only for the kit's own processes."""
     path = folder()
     if not (path / "kit").is_dir():
         raise FileNotFoundError(f"{path} is missing: install infinicore again")
@@ -24,7 +24,7 @@ def use() -> None:
 
 
 def without_numpy() -> str:
-    """Why operators can't be checked here; empty when they can."""
+    """Why operators cannot be checked here; empty if they can."""
     for module, name in (("numpy", "NumPy"), ("scipy", "SciPy")):
         if find_spec(module) is None:
             return f"{name} is not installed: it computes what operators should give; {EXTRA}"

@@ -25,7 +25,7 @@ def loads(text: str) -> dict[str, Any]:
         if not line:
             continue
         if "=" in line and not line.startswith("[") and line.count("[") > line.count("]"):
-            pending = line  # a list over several lines
+            pending = line  # a list that spans several lines
             continue
         try:
             table = _line(root, table, line)
@@ -37,7 +37,7 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def _line(root: dict[str, Any], table: dict[str, Any], line: str) -> dict[str, Any]:
-    """The table that the next lines belong to."""
+    """The table that the following lines belong to."""
     if line.startswith("[[") and line.endswith("]]"):
         made: dict[str, Any] = {}
         root.setdefault(line[2:-2].strip(), []).append(made)

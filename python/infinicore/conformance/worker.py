@@ -1,6 +1,6 @@
 """A process that runs cases: ids on standard input, a line of JSON for each on standard output.
 
-The back end's own prints go to standard error, of which the runner shows the end after a crash.
+The back end's own output goes to standard error, whose end the runner shows after a crash.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
         result = _run(id)
         _tell(answers, {"id": id, **result})
         if result["soiled"]:
-            os._exit(0)  # an orderly end might wait for the device
+            os._exit(0)  # a regular exit might wait for the device
     return 0
 
 
@@ -83,8 +83,8 @@ def _run(id: str) -> dict[str, Any]:
 
 
 def _with_maker(case: Any) -> Any:
-    """What a case made is given back, unless the process ends: work that a wrong device left may
-    never be done, or be done in memory that is gone."""
+    """Frees what a case created, unless the process ends: work left by a faulty device may never
+    complete, or run in memory that has been freed."""
     from infinicore.conformance.cases import Refused, Unavailable
     from kit import Maker, open_runtime
 

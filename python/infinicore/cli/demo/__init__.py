@@ -103,7 +103,7 @@ def first_trouble(terminal: Terminal, kind: str, index: int) -> str:
             use(device)
             one = infinicore.ones(8)
             (one + one).tolist()
-    except Exception as error:  # whatever it is, the user gets to know it
+    except Exception as error:  # any error is reported to the user
         recorded = next((b.reason for b in rt.backends() if b.name == kind), "")
         return recorded or str(error)
     return ""
@@ -119,7 +119,7 @@ def explain(terminal: Terminal, trouble: str, reasons: list[str], ending: str = 
     terminal.print(terminal.colour("yellow", trouble))
     for reason in reasons:
         lines = reason.splitlines()
-        if len(lines) > EXPLANATION_LINES:  # a compiler has much to say
+        if len(lines) > EXPLANATION_LINES:  # compiler messages may be long
             lines[EXPLANATION_LINES:] = ["..."]
         for line in lines:
             wrapped = textwrap.wrap(line, EXPLANATION_WIDTH - 2)
@@ -128,7 +128,7 @@ def explain(terminal: Terminal, trouble: str, reasons: list[str], ending: str = 
     terminal.print()
 
 
-# ---- The show -----------------------------------------------------------------------------------
+# ---- The demo -----------------------------------------------------------------------------------
 
 
 def show(terminal: Terminal, kind: str, index: int, copy_bytes: int) -> int:

@@ -20,13 +20,13 @@ Matrix = list[list[float]]
 
 class Type(NamedTuple):
     name: str
-    digits: int  # of the significand in binary, the hidden one included
+    digits: int  # bits of the significand, including the implicit one
     smallest: int  # the exponent of the smallest normal number
-    limit: float  # the largest error in ulps that is right
+    limit: float  # the largest error in ulps that counts as correct
 
 
-# Results of float32 also have the errors of what was computed on the way: softmax, for instance,
-# rounds x - max(x), which exp magnifies. The narrower types are computed in float32.
+# float32 results also have the errors of intermediate results: softmax, for instance, rounds x -
+# max(x), which exp magnifies. Narrower types are computed in float32.
 TYPES = (
     Type("float32", 24, -126, 16.0),
     Type("float16", 11, -14, 1.0),
@@ -144,10 +144,10 @@ def worst_error(case: Case, kind: Type) -> float:
 
 def error_of(got: float, want: float, unit: float) -> float:
     error = abs(got - want) / unit
-    return error if error == error else math.inf  # not a number is as wrong as can be
+    return error if error == error else math.inf  # NaN is the largest possible error
 
 
 def ulp(value: float, kind: Type) -> float:
-    """The distance between two neighbouring numbers of a type near a value."""
+    """The distance between adjacent numbers of a type near a value."""
     exponent = math.frexp(value)[1] - 1 if value else kind.smallest
     return math.ldexp(1.0, max(exponent, kind.smallest) - kind.digits + 1)

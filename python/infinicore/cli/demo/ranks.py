@@ -53,7 +53,7 @@ def row(ranks: str, is_right: bool, seconds: float, note: str) -> Row:
 
 def on_the_cpu(setting: Setting, note: str = "") -> Row:
     setting.step(f"{CPU_RANKS} ranks")
-    with context.device("cpu"):  # an id is for devices of one kind
+    with context.device("cpu"):  # an id is for devices of one type
         token = ccl.unique_id()
     right: list[bool] = []
     seconds: list[float] = []

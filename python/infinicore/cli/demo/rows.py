@@ -34,14 +34,14 @@ class Row(NamedTuple):
 
 
 def use(device: str) -> None:
-    """Makes a device the calling thread's. It does not go back to the one before, as a `with` does:
-    that fails where the one before is broken."""
+    """Makes a device the calling thread's. Unlike `with`, it does not restore the previous one,
+    which would fail if that one is broken."""
     context.set_device(device)
     infinicore.set_default_device(device)
 
 
 def fastest(work: Callable[[], object], rounds: int = 20, seconds: float = 0.5) -> float:
-    """Seconds of one call until it is done on the device: the best of some rounds."""
+    """Seconds of one call until it is complete on the device: the best of several rounds."""
     best = float("inf")
     begin = time.perf_counter()
     for _ in range(rounds):

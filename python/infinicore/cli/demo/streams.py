@@ -119,7 +119,7 @@ def bar(milliseconds: float) -> tuple[str, float]:
 
 
 def side_by_side(*works: tuple[rt.Stream, Callable[[], None]]) -> list[Span]:
-    """When each piece of work began and ended, each in its stream."""
+    """The start and end times of each piece of work, each in its stream."""
     start = works[0][0].record()
     marks = []
     for stream, work in works:

@@ -1,7 +1,7 @@
 """Cases: a name, a level and a function that raises when something is wrong.
 
-A module's functions join with `@case(...)`. They are given a `Maker` (tests/kit/memory.py): the
-runtime's functions by their names, and objects that are destroyed after the case.
+Functions are registered with `@case(...)`. They get a `Maker` (tests/kit/memory.py): the runtime's
+functions by name, and objects that are destroyed after the case.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ LEVELS = (
     "collectives",
     "an engine under load",
 )
-SPEED = -1  # measured, not judged
-SECONDS = 60.0  # a case that takes longer hangs
+SPEED = -1  # measured; neither passes nor fails
+SECONDS = 60.0  # a case that takes longer counts as hung
 
 Body = Callable[..., Any]
 
 
 class Unavailable(Exception):  # noqa: N818 - no error: the machine lacks what the case is about
-    """The case needs something that is not here, such as a second device."""
+    """The case needs something that is missing, such as a second device."""
 
 
 class Refused(Exception):  # noqa: N818 - the device's answer
-    """The device said that it can't do this."""
+    """The device reported that this is unsupported."""
 
 
 @dataclass(frozen=True)
 class Case:
     id: str
     level: int
-    optional: bool = False  # the contract leaves it to the device
+    optional: bool = False  # optional in the contract
     seconds: float = SECONDS
     about: str = ""
     body: Body | None = field(default=None, compare=False, repr=False)
@@ -70,12 +70,12 @@ def case(
     return register
 
 
-# Where a case that takes long says how far it is; the worker puts its channel here.
+# The function by which a long case reports progress; set by the worker.
 listener: Callable[[str], None] | None = None
 
 
 def tell(words: str) -> None:
-    """Progress. A case may take its `seconds` from one such word to the next."""
+    """Reports progress, which restarts the case's time limit."""
     if listener:
         listener(words)
 
@@ -92,7 +92,7 @@ def expect_equal(got: Any, expected: Any, what: str) -> None:
 
 
 def expect_bytes(got: bytes, expected: bytes, what: str) -> None:
-    """Names the first byte that differs."""
+    """Compares bytes; the error names the first one that differs."""
     expect_equal(len(got), len(expected), f"{what}: length")
     if got != expected:
         first = next(i for i in range(len(got)) if got[i] != expected[i])
@@ -104,7 +104,7 @@ def expect_bytes(got: bytes, expected: bytes, what: str) -> None:
 
 
 def on_threads(count: int, work: Callable[[int], None]) -> None:
-    """Runs `work(number)` on so many threads; raises what the first to fail raised."""
+    """Runs `work(number)` on several threads; raises the first error."""
     wrong: list[Exception] = []
 
     def run(number: int) -> None:

@@ -7,7 +7,7 @@ from infinicore.conformance.cases import REGISTRY, Case
 
 
 def load(level: int, *, exhaustive: bool = False) -> tuple[list[Case], str]:
-    """The cases up to a level, and why some could not be listed."""
+    """The cases up to a level, and the reason if some could not be listed."""
     from infinicore.conformance.cases import (  # noqa: F401 - they register
         collectives,
         day,

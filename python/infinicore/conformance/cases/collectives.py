@@ -1,4 +1,4 @@
-"""Level 6: collectives between the devices of the kind, in one process."""
+"""Level 6: collectives between the devices of the type, in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DTYPES = ("float32", "float16", "bfloat16", "int32", "int64")
 
 
 def _ranks() -> list[str]:
-    """Devices of the kind; the CPU's ranks may share one."""
+    """Devices of the type; on the CPU ranks may share one."""
     from infinicore import rt
 
     kind = os.environ["INFINI_DEVICE"]
@@ -27,14 +27,14 @@ def _ranks() -> list[str]:
 
 @cache
 def _communicators() -> list[Any]:
-    """One set for all cases of the process: making them takes long."""
+    """One set for all cases of the process: creating them is slow."""
     from infinicore import ccl
 
     return ccl.init_all(_ranks())
 
 
 def _on_all(run: Callable[[Any, Any], Any], values: Callable[[int], Any], dtype: str) -> list[Any]:
-    """What `run(comm, tensor)` gives on every rank, as lists."""
+    """The results of `run(comm, tensor)` on every rank, as lists."""
     import infinicore
     from infinicore import ccl
 

@@ -27,13 +27,13 @@ ALLOWED = {"host memory": 32 << 20, "device memory": 8 << 20}
 
 
 def growth(samples: Sequence[int]) -> int:
-    """What the last quarter has at the least beyond the most that the first half ever had."""
+    """The minimum of the last quarter minus the maximum of the first half."""
     half, quarter = samples[: max(len(samples) // 2, 1)], samples[-max(len(samples) // 4, 1) :]
     return min(quarter) - max(half)
 
 
 class Memory:
-    """What the process uses on the host and on its device, round by round."""
+    """The memory used on the host and on the device, by round."""
 
     def __init__(self, make: Any) -> None:
         self._rt = make.rt
@@ -42,8 +42,8 @@ class Memory:
             self.samples["device memory"] = []
 
     def _is_counted(self) -> bool:
-        """Does the device count what is allocated? Where its memory is the host's, it also counts
-        what all other programs do there."""
+        """Whether the device's free memory reflects allocations. If it is host memory, it also
+        changes with other programs."""
         if self._rt.GetDeviceProperties(0).integrated:
             return False
         size = 64 << 20
@@ -63,7 +63,7 @@ class Memory:
         return int(total - free)
 
     def note(self) -> None:
-        """Without what the caches of tensors hold, which fill for a long time."""
+        """Excludes the tensor caches, which fill slowly."""
         import infinicore
 
         gc.collect()

@@ -70,7 +70,7 @@ def make_model(device: str, seed: int = 7) -> Any:
 
 
 def answer(model: Any, device: str, prompt: list[int], count: int) -> tuple[list[int], list[Any]]:
-    """The words that follow, and the last scores."""
+    """The tokens that follow, and the last logits."""
     import infinicore
 
     ids, logits = list(prompt), None
@@ -95,7 +95,8 @@ def expect_scores_of_the_cpu(model: Any, host: Any, kind: str, seed: int) -> Non
 
 
 def ask_from_all_threads(model: Any, kind: str, first: int, seconds: float) -> int:
-    """For so long, and each thread once: every answer is what a single thread gets. How many."""
+    """Runs for a time, at least once in each thread: every answer must equal that of a single
+    thread. Returns the number of answers."""
     prompts = range(first, first + PROMPTS)
     expected = {seed: answer(model, kind, prompt_of(seed), 4)[0] for seed in prompts}
     end, counts = time.monotonic() + seconds, [0] * THREADS

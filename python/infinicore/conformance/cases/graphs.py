@@ -130,7 +130,7 @@ def nodes(make: Any) -> None:
         )
         expect_equal(len(rt.listed("GraphGetNodes", graph)), 3, "the number of nodes")
         made = make.exec(graph)
-        back.view()[0] = 1  # it will be overwritten, by 0 where the copy is too early
+        back.view()[0] = 1  # will be overwritten, with 0 if the copy runs too early
         rt.GraphLaunch(made, stream)
         latch.reached()
         held.waits(lambda: back.view()[0] == 1, "a copy behind a fill, behind a held host function")
@@ -206,7 +206,8 @@ def ordered_memory(make: Any) -> None:
     rt.StreamSynchronize(stream)
     for value, result in enumerate(results):
         expect_bytes(result.read(), bytes([value]) * 8192, f"allocation {value}")
-    # What a stream frees later is not given to another one before, unless that one waits for it.
+    # Memory freed in a stream is not reused by another stream before the free, unless that one
+    # waits for it.
     first, second = make.free_stream(), make.free_stream()
     with held.hold(make, first):
         one = rt.MallocAsync(8192, first)

@@ -1,11 +1,11 @@
-"""Streams that are held, so that the order of work is shown and not left to chance.
+"""Held streams, which make the order of work deterministic in tests.
 
-A host function holds a stream until its case lets it go. What must go on meanwhile has a limit;
-what must not is watched until it had every chance to happen. Three rules keep right devices from
-failing: host functions of different streams may run one after the other, so no case needs another
-one to run while a stream is held; the null stream need not wait for a host function alone, so
-other work is behind it; and streams may share an engine for copies, so what held streams do is
-seen in pinned memory, and not by a copy of the case's own.
+A host function holds a stream until its case releases it. Work that must proceed meanwhile has a
+time limit; work that must not is observed long enough for it to have run. Three rules keep correct
+devices from failing: host functions of different streams may be serialized, so no case needs
+another one to run while a stream is held; the null stream need not wait for a host function alone,
+so other work follows it; and streams may share a copy engine, so the effects of held streams are
+observed in pinned memory, and not by another copy.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any
 from infinicore.conformance import patience
 from infinicore.conformance.cases import SECONDS, expect
 
-CHANCE = 0.2  # seconds with a processor at hand: what is free to run has run by then
+CHANCE = 0.2  # seconds of processor time after which any runnable work has run
 
 
 def limit() -> float:
-    """Seconds for what must go on: a third of the case's time, so that it fails and does not
-    hang."""
+    """Seconds for work that must proceed: a third of the case's limit, so that it fails instead of
+    hanging."""
     return float(os.environ.get("INFINI_CONFORMANCE_SECONDS", SECONDS)) / 3
 
 
-# A device that does not wait may still call a function of a case that has failed.
+# A device that does not wait may still call a host function of a failed case.
 _kept: list[Any] = []
 
 
 def latch(make: Any) -> Any:
-    """One that holds nothing yet."""
+    """A latch that holds nothing yet."""
     from kit import Latch
 
     _kept.append(Latch(make.rt, limit=1.5 * limit()))
@@ -40,7 +40,7 @@ def latch(make: Any) -> Any:
 
 
 def order(make: Any) -> Any:
-    """A list of who ran when."""
+    """The order in which functions ran."""
     from kit import Order
 
     _kept.append(Order(make.rt))
@@ -48,7 +48,8 @@ def order(make: Any) -> Any:
 
 
 def hold(make: Any, stream: int | None) -> Any:
-    """Holds a stream whose work so far is done. A context manager, open at its end."""
+    """Holds a stream after its work so far is done. A context manager that releases it at the
+    end."""
     made = latch(make).hold(stream)
     made.reached()
     expect(not made.timed_out, "LaunchHostFunc waits for its host function")
@@ -56,7 +57,7 @@ def hold(make: Any, stream: int | None) -> Any:
 
 
 def ends(is_done: Callable[[], bool], what: str) -> None:
-    """Something comes to pass, while streams are held that have nothing to do with it."""
+    """Checks that something happens while unrelated streams are held."""
     clock = patience.Clock(os.getpid())
     while not is_done():
         expect(clock.spent() < limit(), f"{what}: did not end")
@@ -64,7 +65,7 @@ def ends(is_done: Callable[[], bool], what: str) -> None:
 
 
 def waits(is_waiting: Callable[[], bool], what: str) -> None:
-    """Something does not come to pass, as long as a stream is held that it has to wait for."""
+    """Checks that something does not happen while a stream is held that it has to wait for."""
     clock = patience.Clock(os.getpid())
     while True:
         expect(is_waiting(), f"{what}: did not wait")

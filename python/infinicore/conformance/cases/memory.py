@@ -198,7 +198,7 @@ def overlapping(make: Any) -> None:
     buffer = make.buffer(size, data)
     code = rt.code.Memcpy(buffer + 128, buffer.address, size - 128, rt.MemcpyDeviceToDevice)
     if code == "Success":
-        # CUDA leaves the bytes open; only what lies outside the target must be as it was.
+        # CUDA leaves these bytes unspecified; only bytes outside the target must be unchanged.
         expect_bytes(buffer.read()[:128], data[:128], "the bytes before the target")
     rt.code.GetLastError()
     rt.DeviceSynchronize()

@@ -1,8 +1,8 @@
 """Levels 4 and 5: operators against their definitions in float64.
 
-A case is an operator, an element type, a layout and a size. It runs at once, in a stream, captured,
-and replayed with new data, between guard bytes. The expected values are the definition's; how far a
-result may be off is derived from the definition too (tests/kit/reference.py).
+A case is an operator, an element type, a layout and a size. It runs immediately, in a stream,
+captured, and replayed with new data, between guard bytes. Both the expected values and the
+tolerance are derived from the definition (tests/kit/reference.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REFUSALS = ("NOT_IMPLEMENTED", "NOT_SUPPORTED", "DEVICE_TYPE_NOT", "DEVICE_ARCHI
 
 
 def level_of(name: str, dtype: str) -> int:
-    """Level 4 has the types that models are computed in, or, of operators on integers, all."""
+    """Level 4 has the types used for models; for operators on integers, all types."""
     if name not in TRANSFORMER:
         return 5
     dtypes = dtypes_of(REGISTRY[name])
@@ -90,7 +90,7 @@ def run(make: Any, name: str, dtype: str, layout: str, size: str) -> dict[str, A
 
 def _draw(operator: Operator, dtype: str, layout: str, size: str) -> Draw | None:
     rules = RULES.get(operator.name, Rules())
-    seed = list(LAYOUTS).index(layout) % 2  # optional tensors are absent in every second one
+    seed = list(LAYOUTS).index(layout) % 2  # optional tensors are absent in every second case
     for each in (seed, 1 - seed):
         try:
             return Draw(operator, rules, dtype, size, each)
@@ -104,13 +104,14 @@ def describe(draw: Draw) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items() if value)
 
 
-class Measured(Trial):  # type: ignore[misc, unused-ignore] # known where the suite is
-    """Keeps the largest error of all results, in units of the last place of their types."""
+class Measured(Trial):  # type: ignore[misc, unused-ignore] # known when the suite is installed
+    """Keeps the largest error of all results, in ulps of their types."""
 
     worst: float | None = None
 
     def expect(self, values: Any) -> Any:
-        """The definition's float64 has errors of its own: beside an F64 result they count too."""
+        """The definition is evaluated in float64, whose own rounding errors matter for F64
+        results."""
         names, expected, allowed = super().expect(values)
         for index, name in enumerate(names):
             own = self.extra[name] if name in self.extra else self.tensors[name]
@@ -136,8 +137,8 @@ class Measured(Trial):  # type: ignore[misc, unused-ignore] # known where the su
 
 
 def ulps(dtype: str, got: Any, expected: Any, elementwise: bool) -> float:
-    """The largest error. A unit is taken at the size of the element; of operators that add up, at
-    the root mean square of the result where that is larger, since sums may cancel."""
+    """The largest error in ulps. An ulp is taken at the magnitude of the element; for operators
+    that sum, at the root mean square of the result if that is larger, since sums may cancel."""
     got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
     usable = np.isfinite(got) & np.isfinite(expected)
     if not usable.any():

@@ -1,4 +1,4 @@
-"""Speed: measured beside the copy bandwidth of the same card, never judged."""
+"""Speed: measured relative to the copy bandwidth of the same device; never a failure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _timed(make: Any, work: Callable[[], Any]) -> float:
 
 
 def _size(make: Any, seconds: Callable[[int], float]) -> int:
-    """As large as memory allows, and no larger than takes some time: a slow device gets less."""
+    """The size of a copy: limited by memory, and by time on a slow device."""
     free, _ = make.rt.MemGetInfo()
     size = 1 << 20
     while size < LARGEST and 32 * size < free and seconds(size) < 0.02:

@@ -50,8 +50,8 @@ def order(make: Any) -> None:
     one, two = make.buffer(size, 0), make.buffer(size, 0)
     source, back = make.pinned(64, 77), make.pinned(128, 1)
     with held.hold(make, stream):
-        # What does not wait for the work before it, such as copies by an engine of their own, is
-        # done by the time the latch opens, and undone by what should have come before.
+        # Work that wrongly does not wait, such as a copy on a separate engine, is done before the
+        # latch opens, and is then overwritten by the earlier work.
         rt.MemcpyAsync(one.address, source.address, 64, rt.MemcpyHostToDevice, stream)
         rt.MemsetAsync(one.address, 78, 64, stream)
         rt.MemsetAsync(one + 64, 79, 64, stream)

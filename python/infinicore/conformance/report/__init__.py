@@ -1,4 +1,4 @@
-"""Reports: report.json has everything, report.md and report.html are made from it."""
+"""Reports: report.json has everything, report.md and report.html are generated from it."""
 
 from __future__ import annotations
 

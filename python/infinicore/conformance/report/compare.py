@@ -10,12 +10,12 @@ from infinicore.cli.table import table
 from infinicore.conformance.report import words
 
 DONE = ("pass", "stale")
-GROWN = 2.0  # times: a larger error than before
-SLOWER = 0.8  # of the speed before
+GROWN = 2.0  # factor by which a larger error counts as worse
+SLOWER = 0.8  # fraction of the previous speed that counts as slower
 
 
 class ReportError(Exception):
-    """A file that is no report."""
+    """The file is not a report."""
 
 
 def read(path: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a report says of the machine, the device and the libraries."""
+"""The facts in a report about the machine, the device and the libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""report.html: one page that needs nothing else. Charts are inline SVG, and there is no script."""
+"""report.html: one self-contained page. Charts are inline SVG, and there is no script."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def levels_chart(report: dict[str, Any]) -> str:
-    """A bar for each level, of its cases by status."""
+    """A bar for each level: its cases by status."""
     width, height, left = 640, 22, 230
     bars, seen = [], set()
     for line, total in enumerate(report["totals"]):
@@ -90,7 +90,7 @@ def levels_chart(report: dict[str, Any]) -> str:
 
 
 def speed_chart(report: dict[str, Any]) -> str:
-    """Bytes per second of each operator beside the copy on the device."""
+    """Bytes per second of each operator, compared with a copy on the device."""
     copy = report["facts"]["copy"].get("device", 0.0)
     rows = [(f"{name} {dtype}", share) for name, dtype, _, _, share in words.speed_rows(report)]
     rows = [("copy on the device", 1.0), *((name, share) for name, share in rows if share)]
@@ -117,7 +117,7 @@ def _svg(width: int, height: int, shapes: Sequence[str]) -> str:
 
 
 def operators(matrix: dict[str, Any]) -> str:
-    """Coloured by the worst status; the title of a cell says what each layout came to."""
+    """Coloured by the worst status; the tooltip of a cell shows the result of each layout."""
     columns = words.dtypes(matrix)
     lines = []
     for name, row in sorted(matrix.items()):

@@ -63,7 +63,7 @@ def devices(reports: Sequence[dict[str, Any]]) -> str:
     rows = []
     for report in reports:
         facts = report["facts"]
-        # Files by their names: where they lay is of no use to readers.
+        # Only file names: their folders are of no use to readers.
         libraries = ", ".join(re.sub(r"\(/[^)]*/", "(", each) for each in facts["libraries"])
         asked = str(report["level"]["asked"])
         rows.append(

@@ -54,7 +54,7 @@ def fact_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def total_rows(report: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Level, name, cases, share. A part has no share."""
+    """Level, name, cases, share. A partial run has no share."""
     rows = []
     for total in report["totals"]:
         counts = total["counts"]
@@ -63,7 +63,7 @@ def total_rows(report: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         passed = counts.get("pass", 0) + counts.get("stale", 0)
         share = "" if report["partial"] else f"{100 * passed / able:.1f} %"
         if share == "100.0 %" and passed != able:
-            share = "99.9 %"  # not all is not all
+            share = "99.9 %"  # never 100 % unless all pass
         rows.append((str(total["level"]), total["name"], words, share))
     return rows
 
@@ -84,7 +84,7 @@ def speed_rows(report: dict[str, Any]) -> list[tuple[str, str, str, str, float]]
 
 
 def cell_text(cell: dict[str, Any]) -> str:
-    """Of the matrix: the worst status; the largest error; layouts that differ."""
+    """A cell of the matrix: the worst status; the largest error; layouts that differ."""
     layouts = cell["layouts"]
     status = results.worst_of(layouts.values())
     text = SIGNS.get(status, status)
@@ -118,8 +118,8 @@ def outline(
     table: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
     operators: Callable[[dict[str, Any]], str],
 ) -> Iterator[tuple[str, list[str]]]:
-    """The sections of a page: a heading and what stands below it, tables as `table` writes them,
-    the matrix of operators as `operators` does."""
+    """The sections of a page: headings and contents, with tables written by `table` and the matrix
+    of operators by `operators`."""
     lacking = report["level"]["next"] and not report["partial"]
     first = [f"Next: {report['level']['next']}"] if lacking else []
     yield "", [*first, table(("what", "value"), fact_rows(report))]
