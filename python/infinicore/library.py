@@ -1,4 +1,4 @@
-"""Kernels of your own as implementations of operators.
+"""User-written kernels as implementations of operators.
 
     import triton, triton.language as tl
     from infinicore import library
@@ -9,15 +9,14 @@
         count = out.numel()
         kernel[(triton.cdiv(count, 1024),)](a, b, out, count, BLOCK=1024)
 
-From then on every function of infinicore that comes down to the operator calls it, where `when`
-accepts the tensors; elsewhere the back end's own kernel runs. `infinicore.op.info(name)` tells the
-tensors and attributes of an operator: inputs are positional, attributes are keywords, `out` is the
-result (a tuple of several), all of them made already. What the kernel launches belongs into
-infinicore's stream: Triton and NineToothed are told so; others ask for
-`infinicore.get_stream()`.
+From then on every function of infinicore that uses the operator calls it if `when` accepts the
+tensors; otherwise the back end's own kernel runs. `infinicore.op.info(name)` lists the tensors and
+attributes of an operator: inputs are positional, attributes are keywords, and `out` is the result
+(a tuple if there are several), already allocated. Launch the kernel in infinicore's stream: Triton
+and NineToothed use it automatically, others get it from `infinicore.get_stream()`.
 
-In a recording the kernel becomes a node of the graph. On a device with graphs of its own it is
-called once, when the graph is made, and captured: replays call no Python.
+While a graph is recorded the kernel becomes a node of the graph. On a device with native graphs it
+is called once, when the graph is instantiated, and captured: replays call no Python.
 """
 
 from __future__ import annotations

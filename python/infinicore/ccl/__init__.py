@@ -1,4 +1,4 @@
-"""Collectives: several ranks, in one process or in many, work on their tensors together.
+"""Collectives: operations over the tensors of several ranks, in one process or in many.
 
     with ccl.init() as comm:                               # one of several processes
         comm.all_reduce(gradients)                         # in place, in stream order
@@ -8,9 +8,8 @@
         for comm, x in zip(comms, tensors):
             comm.all_reduce(x)
 
-Operations go to the current stream of the tensor's device. What fails after a call has returned is
-raised by whatever reads a tensor or waits for the device, by the next call, by `check` and by
-`close`.
+Operations go to the current stream of the tensor's device. A failure after a call has returned is
+raised by reading a tensor, waiting for the device, the next call, `check` or `close`.
 """
 
 from infinicore.ccl._bootstrap import init

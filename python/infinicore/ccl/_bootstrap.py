@@ -1,7 +1,7 @@
 """`ccl.init`: the communicator of all processes that were started together.
 
-Ranks need an id that one of them makes. How it gets to the others depends on who started them:
-over TCP where the environment names rank 0's address, through a file, or through MPI.
+Ranks need an id that one of them creates. How it reaches the others depends on the launcher: over
+TCP if the environment contains rank 0's address, through a file, or through MPI.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from infinicore.ccl._library import CclError
 INTERNAL_ERROR = 1  # INFINI_STATUS_INTERNAL_ERROR
 DEFAULT_TIMEOUT = 300.0
 
-# Who sets which variables: rank, number of ranks, rank among those of this host.
+# The variables that each launcher sets: rank, number of ranks, rank on this host.
 LAUNCHERS = (
     ("torchrun or infini launch", "RANK", "WORLD_SIZE", "LOCAL_RANK"),
     (
@@ -46,7 +46,7 @@ MPI_LAUNCHERS = ("Open MPI", "MPICH", "PMIx")
 
 @dataclass(frozen=True)
 class Place:
-    """This process's rank among the others, as far as its environment says."""
+    """This process's rank and the number of ranks, as far as the environment contains them."""
 
     rank: int | None = None
     ranks: int | None = None
@@ -62,23 +62,23 @@ def init(
     device: Any = None,
     timeout: float | None = None,
 ) -> Communicator:
-    """The communicator of all processes that were started together; makes its device current.
+    """The communicator of all processes that were started together. Makes its device current.
 
-    `method` says how ranks find each other; without it, what the environment shows is taken:
+    `method` selects how ranks find each other; by default it is derived from the environment:
 
-    - "file" or "file:///path": a file that all ranks see; its path is INFINI_CCL_FILE.
+    - "file" or "file:///path": a file that all ranks can access; its path is INFINI_CCL_FILE.
     - "env" or "tcp://host:port": rank 0 listens at MASTER_ADDR and MASTER_PORT. torchrun and
       `infini launch` set both.
     - "mpi": the ranks were started by mpirun.
 
-    Ranks that a plain srun has started meet at the first host of their step, at a port made of the
-    numbers of job and step.
+    Ranks started by plain srun meet at the first host of their step, at a port derived from the job
+    and step ids.
 
-    `rank` and `ranks` come from the launcher's variables where they are not given. The device is
-    the one of the current kind that has the number of this rank on its host, or `device`.
-    `timeout` is in seconds, for finding each other and for later operations; 0 is for ever.
+    `rank` and `ranks` default to the launcher's variables. `device` defaults to the one of the
+    current type whose index is this rank's number on its host. `timeout` is in seconds, for the
+    rendezvous and for later operations; 0 waits forever.
 
-    A process that nothing has started with others is an error: `ranks=1` is a world of one.
+    It is an error if no launcher started the process; `ranks=1` creates a world of one.
 
     >>> with ccl.init(ranks=1) as comm:
     ...     comm.rank
@@ -118,7 +118,7 @@ def init(
 
 
 def _make_payload() -> bytes:
-    # A failure goes to the others too: they would wait for an id that never comes.
+    # A failure is sent to the others too: they would wait for an id that never comes.
     try:
         made = b"\1" + unique_id()
     except CclError as error:
@@ -126,11 +126,11 @@ def _make_payload() -> bytes:
     return made.ljust(PAYLOAD_BYTES, b"\0")
 
 
-# ---- What the environment shows ------------------------------------------------------------------
+# ---- The environment ------------------------------------------------------------------
 
 
 def find_place(environment: Mapping[str, str]) -> Place:
-    """By the first launcher whose rank is there."""
+    """From the first launcher whose rank variable is set."""
     for name, rank, ranks, local in LAUNCHERS:
         if rank in environment:
             return Place(
@@ -244,7 +244,8 @@ def _choose_device(device: Any, local_rank: int | None) -> device_class:
     if local_rank is None:
         return here
     count = context.get_device_count(here.type)
-    # Ranks may share CPU devices; and some launchers show each rank one accelerator, its own.
+    # Ranks may share CPU devices; and some launchers make only one accelerator visible to each
+    # rank.
     if here.type == "cpu" or count == 1:
         return device_class(here.type, local_rank % max(count, 1))
     if local_rank >= count:

@@ -1,9 +1,9 @@
-"""The id goes through a file that all ranks see.
+"""Exchange of the id through a file that all ranks can access.
 
-A file of an earlier run may lie there. So nobody believes a file that does not answer it: each rank
-writes a number that it has just drawn beside the file, rank 0 writes the id together with the
-numbers it has seen, and a rank takes an id that comes with its own. Rank 0 stays until all have
-answered with the number that it has drawn itself, and then removes the files.
+A file of an earlier run may still exist, so files are trusted only if they answer a challenge: each
+rank writes a random number beside the file, rank 0 writes the id together with the numbers that it
+has seen, and a rank accepts an id that comes with its own number. Rank 0 waits until all have
+answered with the random number that it has drawn itself, and then removes the files.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from infinicore.ccl._by_tcp import RefusedError, some_ranks
 
-PAUSE = 0.02  # seconds between two looks
+PAUSE = 0.02  # seconds between two polls
 
 
 def exchange(
     where: str, rank: int, ranks: int, payload: bytes | None, timeout: float | None
 ) -> bytes:
-    """What rank 0 gives as `payload`, on all ranks."""
+    """Returns rank 0's `payload` on all ranks."""
     path = Path(where).absolute()
     if not path.parent.is_dir():
         raise ValueError(f"ccl.init: the folder of {path} does not exist: expected one")
@@ -79,7 +79,7 @@ def _take(path: Path, rank: int, ranks: int, timeout: float | None, end: float |
                 break
             if end is not None and time.monotonic() > end:
                 raise TimeoutError(f"rank 0 did not come to {path} within {timeout:g} s")
-            if not file.exists():  # a rank 0 that gave up has tidied: there may be another
+            if not file.exists():  # rank 0 gave up and removed its files: there may be another
                 _write(file, {"mine": mine, "seen": ""})
             time.sleep(PAUSE)
     except BaseException:
@@ -99,7 +99,7 @@ def _beside(path: Path, rank: int) -> Path:
 
 
 def _read(path: Path, *names: str) -> Any:
-    """What a rank wrote; None where nobody has, or something else is there."""
+    """What a rank wrote; None if there is no file, or it has other contents."""
     try:
         found = json.loads(path.read_bytes())
         known = isinstance(found, dict) and {"mine", *names} <= set(found)
@@ -109,7 +109,7 @@ def _read(path: Path, *names: str) -> Any:
 
 
 def _write(path: Path, words: dict[str, Any]) -> None:
-    # Under another name first: a file that is there is whole.
+    # Written under another name first, so that a file that exists is complete.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,4 +1,4 @@
-"""The id goes through MPI: mpi4py's where the program uses it, else the CPU back end's."""
+"""Exchange of the id through MPI: by mpi4py if the program uses it, else by the CPU back end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from infinicore import rt
 from infinicore.ccl._library import CclError
 
 INTERNAL_ERROR = 1  # INFINI_STATUS_INTERNAL_ERROR
-# What goes to the other ranks: a byte that tells whether there is an id, then the id or the reason.
+# The message to the other ranks: a byte that tells whether there is an id, then the id or the
+# reason.
 PAYLOAD_BYTES = 512
 
 
 def world(rank: int | None, ranks: int | None, timeout: float) -> tuple[int, int]:
-    """Rank and number of ranks of MPI, which must be those that were asked for."""
+    """Checks that MPI's rank and number of ranks are the requested ones."""
     imported = _imported()
     if imported is not None:
         here, all_ranks = imported.Get_rank(), imported.Get_size()
@@ -35,7 +36,7 @@ def world(rank: int | None, ranks: int | None, timeout: float) -> tuple[int, int
 def exchange(
     where: None, rank: int, ranks: int, payload: bytes | None, timeout: float | None
 ) -> bytes:
-    """What rank 0 gives as `payload`, on all ranks."""
+    """Returns rank 0's `payload` on all ranks."""
     imported = _imported()
     if imported is not None:
         return bytes(imported.bcast(payload, root=0))
@@ -51,7 +52,7 @@ def exchange(
 
 
 def _imported() -> Any:
-    """mpi4py's communicator of all, where the program has made it ready."""
+    """mpi4py's world communicator, if the program has initialized it."""
     module = sys.modules.get("mpi4py.MPI")
     ready = module is not None and module.Is_initialized() and not module.Is_finalized()
     return module.COMM_WORLD if module is not None and ready else None
@@ -59,7 +60,7 @@ def _imported() -> Any:
 
 @cache
 def _library() -> ctypes.CDLL:
-    # It is always there, and has been opened: this is the same library once more.
+    # The library is always present and already open: this returns the same handle.
     return ctypes.CDLL(next(each.path for each in rt.backends() if each.name == "cpu"))
 
 

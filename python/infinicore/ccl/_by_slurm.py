@@ -1,4 +1,5 @@
-"""Where ranks of a plain srun meet: Slurm names their hosts, but no address and no port."""
+"""The meeting point of ranks started by plain srun: Slurm reports their hosts, but no address and
+no port."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ _FIRST_PORT, _PORTS = 20000, 10000
 
 
 def meeting(environment: Mapping[str, str]) -> str | None:
-    """tcp://host:port that all ranks of a step derive alike; None outside a step."""
+    """The tcp://host:port that all ranks of a step derive; None outside a step."""
     host = first_host(environment.get("SLURM_STEP_NODELIST", ""))
     job, step = environment.get("SLURM_JOB_ID", ""), environment.get("SLURM_STEP_ID", "")
     if host is None or not job.isdecimal() or not step.isdecimal():
@@ -20,6 +21,6 @@ def meeting(environment: Mapping[str, str]) -> str | None:
 
 
 def first_host(hosts: str) -> str | None:
-    """The first name in a list of hosts as Slurm writes it, say `node[07-09,12],gpu1`."""
+    """The first name in a Slurm host list such as `node[07-09,12],gpu1`."""
     match = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", hosts)
     return "".join(part or "" for part in match.groups()) if match else None

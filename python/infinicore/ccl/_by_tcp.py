@@ -1,9 +1,9 @@
-"""The id goes over TCP: rank 0 listens, the others come to it.
+"""Exchange of the id over TCP: rank 0 listens, and the others connect.
 
-Rank 0 answers when all have come, so each rank can tell who is missing, and the port is free again
-when the first rank goes on: the program may want it for something else. torchrun's own store, or
-another program, may hold MASTER_PORT. Then rank 0 takes one of the ports behind it, and the others
-look there: only rank 0 of the same job answers in the right way.
+Rank 0 answers when all have connected, so each rank can report who is missing, and the port is free
+again when the first rank continues: the program may use it for something else. torchrun's own
+store, or another program, may hold MASTER_PORT. Then rank 0 takes one of the following ports, where
+the others look too: only rank 0 of the same job answers correctly.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 PORTS = 8  # that are tried
-LOOK = 1.0  # seconds for a connection, or for a stranger to say who it is
+LOOK = 1.0  # seconds for a connection, or for an unknown peer to identify itself
 PAUSE = 0.02  # seconds between two rounds
 MAGIC = b"infiCCL1"
 HELLO = struct.Struct("!8s16sII")  # magic, job, rank, number of ranks
 ANSWER = struct.Struct("!8scI")  # magic, kind, bytes that follow
-# Kinds: wait, for the ranks that are told; the payload; a reason to give up; another job's.
+# Kinds: wait, with the missing ranks; the payload; a reason to give up; wrong job.
 WAIT, GIVE, REFUSE, STRANGE = b"w", b"g", b"r", b"s"
 LONGEST = 1 << 16
-# What tells one job from another that uses the same port.
+# Distinguishes jobs that use the same port.
 JOB = ("INFINI_CCL_JOB", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
 
 
 class RefusedError(Exception):
-    """Rank 0 told why it can't work."""
+    """Rank 0 reported why it failed."""
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where ranks meet, and how they know each other."""
+    """The meeting point of ranks, and how they identify each other."""
 
     host: str
     ports: tuple[int, ...]
@@ -49,7 +49,7 @@ class Meeting:
             raise ValueError(
                 f"ccl.init: MASTER_PORT is {port!r}: expected a number from 1 to 65535"
             )
-        # torchrun keeps its own store at the port that it names: do not knock there.
+        # torchrun's own store listens at its port: do not connect there.
         first = 1 if environment.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true" else 0
         number = int(port)
         step = 1 if number + first + PORTS <= 65536 else -1
@@ -67,7 +67,7 @@ class Meeting:
 def exchange(
     where: Meeting, rank: int, ranks: int, payload: bytes | None, timeout: float | None
 ) -> bytes:
-    """What rank 0 gives as `payload`, on all ranks."""
+    """Returns rank 0's `payload` on all ranks."""
     end = None if timeout is None else time.monotonic() + timeout
     if payload is not None:
         with contextlib.closing(_Host(where, ranks)) as host:
@@ -86,7 +86,7 @@ def some_ranks(numbers: Iterable[int]) -> str:
 
 
 def _left(end: float | None, most: float) -> float:
-    """Seconds to wait: at most so many, and none below 0, which would be for ever."""
+    """Seconds to wait, limited to this maximum, and never below 0."""
     return most if end is None else max(0.0, min(most, end - time.monotonic()))
 
 
@@ -103,7 +103,7 @@ class _Visitor:
 
 
 class _Host:
-    """Listens, and keeps the connections of those who have come."""
+    """Listens, and keeps the connections of the ranks that have arrived."""
 
     def __init__(self, where: Meeting, ranks: int) -> None:
         self.where, self.ranks = where, ranks
@@ -123,7 +123,7 @@ class _Host:
         return some_ranks(set(range(1, self.ranks)) - set(self.come))
 
     def wait(self, timeout: float | None, end: float | None) -> None:
-        """Until all have come."""
+        """Waits until all have arrived."""
         while len(self.come) < self.ranks - 1:
             if end is not None and time.monotonic() >= end:
                 reason = f"{self.missing()} did not come to {self.where} within {timeout:g} s"
@@ -137,12 +137,12 @@ class _Host:
             self._tick()
 
     def give(self, payload: bytes) -> None:
-        # Nobody can come now; whoever goes on finds the port free.
+        # No more connections: ranks that continue find the port free.
         self.selector.unregister(self.listener)
         self.listener.close()
         for visitor in self.come.values():
             _say(visitor.connection, GIVE, payload)
-        # The side that closes first keeps the port busy for a while: let it be the others.
+        # The side that closes first keeps the port in TIME_WAIT: let it be the others.
         end = time.monotonic() + LOOK
         for visitor in self.come.values():
             with contextlib.suppress(OSError):
@@ -152,7 +152,7 @@ class _Host:
     def _admit(self) -> None:
         try:
             connection, _ = self.listener.accept()
-        except OSError:  # it has gone again
+        except OSError:  # it has disconnected
             return
         connection.setblocking(False)
         visitor = _Visitor(connection, time.monotonic())
@@ -174,7 +174,7 @@ class _Host:
             return
         except OSError:
             said = b""
-        # Those who have said who they are have nothing to add, but may leave.
+        # Ranks that have identified themselves send nothing more, but may disconnect.
         if not said or visitor.rank is not None:
             self._drop(visitor)
             return
@@ -209,7 +209,7 @@ class _Host:
             _say(visitor.connection, REFUSE, reason.encode())
 
     def _tick(self) -> None:
-        """Strangers who say nothing are sent away; the others hear who is missing."""
+        """Drops unknown peers that stay silent; tells the others which ranks are missing."""
         now, missing = time.monotonic(), self.missing()
         for visitor in list(self.visitors.values()):
             if visitor.rank is None:
@@ -221,7 +221,7 @@ class _Host:
 
 
 def _listen(where: Meeting) -> socket.socket:
-    """At the first port that is free; for other machines too, unless the name is this one's own."""
+    """Listens at the first free port; on all interfaces, unless the name is a loopback one."""
     if where.host in ("localhost", "127.0.0.1"):
         ways = [(socket.AF_INET, "127.0.0.1")]
     elif where.host == "::1":
@@ -242,7 +242,7 @@ def _listen(where: Meeting) -> socket.socket:
             except OSError as error:
                 problem = error.strerror or str(error)
                 if error.errno == errno.EADDRINUSE:
-                    break  # the other family must not share a port with a stranger
+                    break  # the other address family must not share the port with another program
     raise RuntimeError(
         f"ccl.init: rank 0 cannot listen at {where}: {problem}: expected a free one of these: set "
         "MASTER_PORT"
@@ -250,7 +250,7 @@ def _listen(where: Meeting) -> socket.socket:
 
 
 def _say(connection: socket.socket, kind: bytes, words: bytes) -> None:
-    # Short, so the connection takes it at once; whoever has left hears nothing.
+    # Short, so it is sent without blocking; ranks that have disconnected are ignored.
     with contextlib.suppress(OSError):
         connection.sendall(ANSWER.pack(MAGIC, kind, len(words)) + words)
 
@@ -259,19 +259,20 @@ def _say(connection: socket.socket, kind: bytes, words: bytes) -> None:
 
 
 class _Guest:
-    """Goes from port to port until rank 0 answers, and waits there."""
+    """Tries the ports in turn until rank 0 answers, then waits there."""
 
     def __init__(self, where: Meeting, rank: int, ranks: int) -> None:
         self.where = where
         self.hello = HELLO.pack(MAGIC, where.job, rank, ranks)
-        self.problem = ""  # what was met last
-        self.missing = ""  # whom rank 0 waits for, as it has told
+        self.problem = ""  # the last failure
+        self.missing = ""  # the ranks that rank 0 reported missing
 
     def take(self, timeout: float | None, end: float | None) -> bytes:
         first, *rest = self.where.ports
         while True:
             for port in rest:
-                # The first is nearly always the one. A firewall may let one wait at the others.
+                # The first is nearly always right. At the others a firewall may delay the
+                # connection.
                 for each in (first, port):
                     payload = self._visit(each, end)
                     if payload is not None:
@@ -293,7 +294,7 @@ class _Guest:
             with socket.create_connection(
                 (self.where.host, port), timeout=max(0.01, _left(end, LOOK))
             ) as connection:
-                # A port of this host may connect to itself while nobody listens at it.
+                # A local port may connect to itself while nobody listens at it.
                 if connection.getsockname() == connection.getpeername():
                     return None
                 connection.sendall(self.hello)
@@ -307,7 +308,7 @@ class _Guest:
     def _wait(self, connection: socket.socket, end: float | None) -> bytes | None:
         self.missing = ""
         while True:
-            # Who is no rank 0 of ours may say nothing at all; ours answers at once.
+            # A program other than our rank 0 may stay silent; ours answers immediately.
             most = _left(end, 3600.0 if self.missing else LOOK)
             connection.settimeout(max(0.01, most))
             magic, kind, size = ANSWER.unpack(_read(connection, ANSWER.size))

@@ -32,7 +32,7 @@ _KINDS = {
     "Send": 9,
     "Recv": 10,
 }
-# Tensors that hold a part for each rank.
+# Tensors that consist of one part per rank.
 _WHOLE = {
     ("AllGather", "out"),
     ("Gather", "out"),
@@ -45,7 +45,7 @@ _changing_environment = threading.Lock()
 
 
 def unique_id() -> bytes:
-    """An id with which ranks find each other: one rank makes it and gives it to the others.
+    """An id with which ranks find each other: one rank creates it and sends it to the others.
 
     >>> len(ccl.unique_id())
     128
@@ -56,7 +56,7 @@ def unique_id() -> bytes:
 
 
 def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
-    """Communicators for devices of this process, one each: a number of them, or a list.
+    """One communicator for each of several devices of this process, given as a number or a list.
 
     >>> a, b = ccl.init_all(["cpu", "cpu"])
     """
@@ -77,7 +77,7 @@ def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
 
 
 class Communicator:
-    """One rank of several.
+    """A communicator: one rank of several.
 
     >>> comm = ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0)
     >>> comm.all_reduce(infinicore.ones(3)).tolist()
@@ -85,8 +85,8 @@ class Communicator:
     """
 
     def __init__(self, ranks: int, id: bytes, rank: int, *, timeout: float | None = None) -> None:
-        """Joins on the current device, and waits for the others: for `timeout` seconds, as later
-        operations do, 0 for ever; default: INFINI_CCL_TIMEOUT."""
+        """Joins on the current device, and waits for the others for `timeout` seconds, which also
+        applies to later operations; 0 waits forever. Default: INFINI_CCL_TIMEOUT."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
         handle = ctypes.c_void_p(NOT_YET)
@@ -96,12 +96,13 @@ class Communicator:
             if timeout is None:
                 call("CommInitRank", *place)
                 return
-            # The time-out is taken from the environment, at the call; the end of the group waits.
+            # The time-out is read from the environment at the call; the waiting happens at the end
+            # of the group.
             with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
                 call("CommInitRank", *place)
 
         if is_open():
-            join()  # a group is its thread's
+            join()  # groups are per thread
         else:
             _interruptible.run(join, lambda: call("CommAbort", handle))
         self._begin(made_now("Communicator", handle.value), context.get_device())
@@ -115,11 +116,11 @@ class Communicator:
     def _begin(self, handle: int | None, device: Any) -> None:
         self._handle, self.device = handle, device
         self._ranks, self._rank = self._ask("CommCount"), self._ask("CommRank")
-        # Operations go the short way; what it does not take goes to _run.
+        # Operations use the native fast path; calls that it does not accept go to _run.
         caller = _core.CollectiveCaller(self._live(), self._ranks, self._rank, device)
         self._enqueue: Callable[..., int] = caller.run
 
-    # ---- What it is ------------------------------------------------------------------------------
+    # ---- Properties ------------------------------------------------------------------------------
 
     @property
     def ranks(self) -> int:
@@ -142,31 +143,31 @@ class Communicator:
         return self._handle
 
     def set_timeout(self, seconds: float) -> None:
-        """How long an operation waits for other ranks before it fails; 0 is for ever."""
+        """How long an operation waits for other ranks before it fails; 0: forever."""
         call("CommSetTimeout", self._live(), seconds)
 
     def check(self) -> None:
-        """Raises what has failed since."""
+        """Raises an asynchronous failure, if there was one."""
         status = ctypes.c_int()
         call("CommGetAsyncError", self._live(), ctypes.byref(status))
         if status.value:
             raise CclError(status.value, last_message())
 
     def split(self, color: int, key: int = 0) -> Communicator | None:
-        """A communicator of the ranks that give the same color; None for a negative one."""
+        """A communicator of the ranks that pass the same color; None for a negative color."""
         made = ctypes.c_void_p(NOT_YET)
         call("CommSplit", self._live(), color, key, ctypes.byref(made))
         handle = made_now("split", made.value)
         return Communicator._of(handle, self.device) if handle else None
 
     def close(self) -> None:
-        """Waits for its work on this rank, and leaves; raises failures not reported yet."""
+        """Waits for its work on this rank and closes; raises failures not reported yet."""
         if self._handle is not None:
             _core.wait_unless_interrupted(self.device)
         self._leave("CommDestroy")
 
     def abort(self) -> None:
-        """Leaves at once: what waits in it fails, here and on the other ranks."""
+        """Closes immediately: pending operations fail, here and on the other ranks."""
         self._leave("CommAbort")
 
     def _leave(self, name: str) -> None:
@@ -186,7 +187,7 @@ class Communicator:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Ranks that are still well would wait for one that fails here.
+        # The other ranks would wait for one that fails here.
         if kind is not None:
             self.abort()
         else:
@@ -203,32 +204,33 @@ class Communicator:
     # ---- Operations ------------------------------------------------------------------------------
 
     def all_reduce(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
-        """Combines the tensors of all ranks; in place, or into `out`."""
+        """Reduces the tensors of all ranks, in place or into `out`."""
         out = x if out is None else out
         self._run("AllReduce", x, out, _op(op))
         return out
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
-        """The same, for rank `root` alone."""
+        """Reduces the tensors of all ranks to rank `root` only."""
         out = x if out is None else out
         self._run("Reduce", x, out, _op(op), _root("Reduce", root))
         return out
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
-        """Gives all ranks the tensor of `root`; in place, or into `out`."""
+        """Copies the tensor of `root` to all ranks, in place or into `out`."""
         out = x if out is None else out
         self._run("Broadcast", x, out, None, _root("Broadcast", root))
         return out
 
     def all_gather(self, x: Any, *, out: Any = None) -> Any:
-        """The tensors of all ranks, one after the other along the first dimension."""
+        """Concatenates the tensors of all ranks along the first dimension."""
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
         self._run("AllGather", x, out)
         return out
 
     def reduce_scatter(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
-        """This rank's part, along the first dimension, of the combined tensors."""
+        """Reduces the tensors of all ranks, and returns this rank's part along the first
+        dimension."""
         ranks = self._ranks
         if x.ndim == 0 or x.shape[0] % ranks:
             raise ValueError(
@@ -241,7 +243,7 @@ class Communicator:
         return out
 
     def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
-        """The tensors of all ranks for `root`; None for the others."""
+        """Gathers the tensors of all ranks on `root`; None on the others."""
         if self.rank != root:
             self._run("Gather", x, None, None, _root("Gather", root))
             return None
@@ -256,7 +258,7 @@ class Communicator:
         return out
 
     def all_to_all(self, x: Any, *, out: Any = None) -> Any:
-        """Part i of the tensor, along its first dimension, goes to rank i."""
+        """Sends part i of the tensor, along its first dimension, to rank i."""
         ranks = self._ranks
         if x.ndim == 0 or x.shape[0] % ranks:
             raise ValueError(
@@ -268,16 +270,16 @@ class Communicator:
         return out
 
     def send(self, x: Any, to: int) -> None:
-        """Sends a tensor to a rank that receives it."""
+        """Sends a tensor to a rank, which must receive it."""
         self._message("Send", x, to)
 
     def recv(self, x: Any, source: int) -> Any:
-        """Fills a tensor with what a rank sends."""
+        """Receives a tensor from a rank."""
         self._message("Recv", x, source)
         return x
 
     def barrier(self) -> None:
-        """Waits, on the host, until all ranks have come here."""
+        """Blocks the host until all ranks have called it."""
         if _is_written_down():
             raise RuntimeError("barrier: the host can't wait while a graph is recorded")
         with context.device(self.device):
@@ -285,7 +287,8 @@ class Communicator:
             context.sync_stream()
         self.check()
 
-    # ---- Behind them -----------------------------------------------------------------------------
+    # ---- Implementation
+    # -----------------------------------------------------------------------------
 
     def _new(self, x: Any, shape: tuple[int, ...]) -> Any:
         return infinicore.empty(shape, dtype=x.dtype, device=x.device)
@@ -326,7 +329,7 @@ class Communicator:
         call(name, _address(x), _address(out), count, number, *rest, self._live(), self._stream())
 
     def _parts(self, name: str, word: str) -> int:
-        """How many a tensor has, of those that a rank has one of."""
+        """The number of parts in a tensor."""
         return self.ranks if (name, word) in _WHOLE else 1
 
     def _message(self, name: str, x: Any, peer: int) -> None:
@@ -362,12 +365,13 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 
 def _refuse(*arguments: Any) -> int:
-    """What operations of a closed communicator call: _run says so."""
+    """Called by operations of a closed communicator; _run raises the error."""
     return -1
 
 
 def _is_written_down() -> bool:
-    """Is nothing run now? A graph is recorded, or a function traced, which is refused."""
+    """Whether operations are deferred: a graph is being recorded, or a function traced, which is
+    refused."""
     return _core.is_graph_recording() or _core.is_tracing()
 
 

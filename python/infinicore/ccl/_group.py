@@ -1,4 +1,4 @@
-"""Groups: what one thread does together, and what cannot be done inside them."""
+"""Groups of operations, and what is not allowed inside them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from infinicore import _core
 from infinicore.ccl._library import CclError, call
 
-NOT_YET = ctypes.c_void_p(-1).value  # a handle of none
+NOT_YET = ctypes.c_void_p(-1).value  # a null handle
 _open = threading.local()
 
 
 def is_open() -> bool:
-    """Is the calling thread in a group?"""
+    """Whether the calling thread is inside a group."""
     return getattr(_open, "depth", 0) > 0
 
 
 @contextlib.contextmanager
 def group() -> Iterator[None]:
-    """Operations inside are enqueued together: needed where one thread serves several ranks, and
-    for sends and receives that depend on each other. In a recorded graph they are one step.
+    """Operations inside are enqueued together. Needed if one thread drives several ranks, and for
+    sends and receives that depend on each other. In a recorded graph they are one step.
 
     >>> with ccl.group():
     ...     comm.send(x, to=1)
@@ -42,7 +42,7 @@ def group() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        spoil()  # half a group leaves ranks waiting
+        spoil()  # an incomplete group would leave ranks waiting
         with contextlib.suppress(CclError):
             call("GroupEnd", None)
         raise
@@ -52,16 +52,17 @@ def group() -> Iterator[None]:
 
 
 def spoil() -> None:
-    """A call that is refused, so that nothing of the group that this thread is in is enqueued."""
+    """Makes a refused call discard the group that this thread is in, so that nothing of it is
+    enqueued."""
     with contextlib.suppress(CclError):
         call("CommCount", None, None)
 
 
 def made_now(what: str, handle: int | None) -> int | None:
-    """What the library made: inside a group, nothing yet."""
+    """Checks a result of the library: inside a group it does not exist yet."""
     if handle != NOT_YET:
         return handle
-    spoil()  # its end would write to memory that is gone by then
+    spoil()  # the end of the group would write to memory that is freed by then
     raise RuntimeError(
         f"{what}: inside ccl.group() a communicator is made when the group ends, too late for the"
         " result: make it before the group; several for one thread: ccl.init_all()"

@@ -1,4 +1,4 @@
-"""Waits of the main thread that Ctrl-C ends, in calls of the library that know no signals."""
+"""Makes blocking library calls of the main thread interruptible with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from infinicore import context
 
 
 def run(wait: Callable[[], None], undo: Callable[[], None]) -> None:
-    """Calls `wait` on the current device. Another thread does it for the main thread, where Python
-    handles signals; what it still makes after one that raised is undone."""
+    """Calls `wait` on the current device. For the main thread, where Python handles signals,
+    another thread calls it; if a signal handler raised, a later result is undone."""
     if threading.current_thread() is not threading.main_thread():
         wait()
         return

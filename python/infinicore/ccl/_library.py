@@ -35,13 +35,13 @@ def call(name: str, *arguments: Any) -> None:
 
 
 def describe(kind: int) -> str:
-    """What does the collectives of a device type (infiniDevice_t), in words; may be empty.
-    Raises the reason where there are none."""
+    """A description of the collectives library of a device type (infiniDevice_t); may be empty.
+    Raises an error with the reason if there is none."""
     text = ctypes.create_string_buffer(1024)
     call("Describe", kind, text, len(text))
     return text.value.decode(errors="replace")
 
 
 def last_message() -> str:
-    """Of the calling thread: what failed last, and why."""
+    """The calling thread's last error message."""
     return _rt._last_error_message()

@@ -1,4 +1,4 @@
-"""Names under which older programs reach the package's functions: `infinicore.lib._infinicore`."""
+"""Module names that older programs import: `infinicore.lib._infinicore`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from infinicore.op._operator import function as operator_named
 
 
 class Form:
-    """An operator as a function; with `writes`, the results come first."""
+    """An operator as a function; with `writes`, the results are its first arguments."""
 
     def __init__(self, name: str, writes: bool) -> None:
         self.operator, self.writes = name, writes
@@ -54,7 +54,7 @@ class Form:
         for name in settings:
             if name not in values and name not in this.defaults:
                 raise TypeError(f"{self.__name__}: {name} is missing: expected {self.__doc__}")
-        if this.found:  # the number of results is known only afterwards
+        if this.found:  # the number of results is known only after the call
             return getattr(infinicore, self.operator)(*inputs)
         if isinstance(out, list) and len(out) == 1:
             out = out[0]
@@ -63,6 +63,6 @@ class Form:
 
 
 def _settings(this: Function) -> list[str]:
-    """Attributes and scalars that a caller sets, once each."""
+    """The attributes and scalars that a caller sets, each once."""
     names = dict.fromkeys([*(each.name for each in this.attributes), *this.scalars])
     return [name for name in names if name not in this.derived and name not in this.counts]

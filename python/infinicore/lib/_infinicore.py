@@ -1,11 +1,11 @@
-"""One function for each operator, in two forms: `op(inputs..., attributes...)` makes its results
-and returns them, `op_(results..., inputs..., attributes...)` writes them.
+"""One function for each operator, in two forms: `op(inputs..., attributes...)` returns new results,
+`op_(results..., inputs..., attributes...)` writes to the given ones.
 
-All are derived from the table of operators; tensors come in its order, then the attributes, by
-place or by name. Those below that are spelt out have another order. `Device`, `Device.Type` and
-`DataType` are what `_underlying` of a device and a dtype is, and what modules made with pybind11
-take and return; `infinicore.device(...)` and `infinicore.dtype(...)` turn them back. Other names
-are those of `infinicore`.
+All are derived from the table of operators; tensors come in its order, then the attributes,
+positionally or by keyword. The functions written out below have a different order. `Device`,
+`Device.Type` and `DataType` are the types of `_underlying` of a device and a dtype, which modules
+built with pybind11 take and return; `infinicore.device(...)` and `infinicore.dtype(...)` convert
+them back. Other names are those of `infinicore`.
 
     >>> from infinicore.lib import _infinicore
     >>> _infinicore.add(infinicore.ones(2), infinicore.ones(2))

@@ -6,9 +6,10 @@
     plan(c, a, b, stream=s)             # ... run many times
 
 Inputs are NumPy arrays, torch tensors, memory of `infinicore.rt` or anything else with DLPack, the
-buffer protocol or `__array_interface__`; nothing is copied, strides are honoured. Without a stream
-the work is done when the call returns. With one it runs in its order, what it needs is kept until
-then, and if the stream is being captured it is recorded. Failing calls raise `InfiniOPError`.
+buffer protocol or `__array_interface__`; nothing is copied, and strides are honoured. Without a
+stream the work is complete when the call returns. With one it is enqueued there, its arguments are
+kept alive until it is done, and if the stream is being captured it is recorded. Failing calls raise
+`InfiniOPError`.
 """
 
 from infinicore.op import _functions

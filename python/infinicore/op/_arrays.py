@@ -1,5 +1,5 @@
-"""Tensors of other libraries: views of them, and new ones. Nothing is imported that the user has
-not imported."""
+"""Tensors of other libraries: views of them, and new ones. Imports only what the user has already
+imported."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def view(
     dtype: Any = None,
     strides: Sequence[int] | None = None,
 ) -> _core.View:
-    """A tensor as the operators see it. With a shape and an element type, by its code or as an
-    object of infinicore, NumPy or torch, memory becomes one.
+    """A view of a tensor for the operators. Plain memory needs a shape and an element type: a code,
+    or a dtype of infinicore, NumPy or torch.
 
     >>> x = op.view(numpy.zeros((2, 3)))
     >>> y = op.view(rt.Memory(64), (4, 8), "BF16")
@@ -77,7 +77,7 @@ def view(
 
 
 def code_of(dtype: Any) -> str:
-    """The code of an element type that is given as one, or as an object."""
+    """The code of an element type given as a code or an object."""
     code = dtype if isinstance(dtype, str) else getattr(dtype, "_code", None)
     if code is not None:
         return str(code)
@@ -106,7 +106,7 @@ _makers: dict[type, Any] = {}
 
 
 def empty_as(like: Any) -> Any:
-    """A new array of the same shape and element type; None if that takes some thought."""
+    """A new array of the same shape and element type; None if there is no fast path for it."""
     make = _makers.get(type(like))
     if make is None:
         for name, kind in (("numpy", "ndarray"), ("torch", "Tensor")):
@@ -123,7 +123,7 @@ def empty_as(like: Any) -> Any:
 
 
 def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
-    """A new array of the library that the first of these objects with a library comes from."""
+    """A new array of the library of the first object that belongs to one."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     own = sys.modules.get("infinicore._tensor")
     flat = [each for one in like for each in (one if isinstance(one, (list, tuple)) else (one,))]

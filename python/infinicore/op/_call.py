@@ -1,4 +1,4 @@
-"""Calls of operators: at once, or described first and run many times."""
+"""Calls of operators: immediate, or described once and run many times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from infinicore.op._operator import Function, function
 
 
 def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, stream: Any) -> Any:
-    """What the generated functions do. Without a stream, the work is done when this returns."""
+    """The implementation of the generated functions. Without a stream, the work is complete when
+    this returns."""
     this = function(name)
     if this.is_plain:
         made = out if out is not None else empty_as(inputs[0])
@@ -47,13 +48,13 @@ def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, str
 
 
 def _without_absent(this: Function, results: list[Any]) -> Any:
-    """Results that may be absent and are do not appear."""
+    """Optional results that are absent are left out."""
     kept = tuple(result for result in results if result is not None)
     return kept[0] if len(kept) == 1 else kept
 
 
 def _take_found(this: Function, views: list[Any], told: Any, inputs: Sequence[Any]) -> Any:
-    """Copies a result that the run function has allocated, and frees it."""
+    """Copies a result allocated by the run function, and frees it."""
     from infinicore import rt
 
     assert this.found is not None
@@ -76,10 +77,9 @@ def _take_found(this: Function, views: list[Any], told: Any, inputs: Sequence[An
 
 
 class Plan(_core.Plan):
-    """An operator that was described: it runs any number of times, with little overhead.
-
-    Call it with the data in the order of the C run function (`parameters`), mostly the results
-    first. Scalars of the run function are keywords.
+    """A described operator, which runs any number of times with little overhead. Call it with the
+    data in the order of the C run function (`parameters`), usually results first. Scalars of the
+    run function are keywords.
 
     >>> plan = op.describe("silu", x=x)
     >>> plan(y, x, stream=stream)
@@ -108,8 +108,8 @@ class Plan(_core.Plan):
 def describe(name: str, *inputs: Any, out: Any = None, **arguments: Any) -> Plan:
     """Check, plan and keep an operator for tensors of given shapes, strides and element types.
 
-    Inputs are given as to the function of that name, positionally or by name; only their layouts
-    matter. Without `out`, results are taken to be dense, of the shape that follows.
+    Inputs are passed as to the function of that name, positionally or by name; only their layouts
+    matter. Without `out`, results are assumed to be dense, with the inferred shape.
 
     >>> plan = op.describe("add", a, b)
     >>> plan.workspace_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from infinicore.op._table import STATUS_NAMES
 from infinicore.rt._error import InfiniRTError
 
-# What to do next, by the name of the status without its prefix.
+# Hints, by the name of the status without its prefix.
 _HINTS = {
     "BAD_TENSOR_DTYPE": "op.info(name) lists the element types that an operator takes",
     "BAD_TENSOR_SHAPE": "op.info(name) shows the shapes that an operator takes",
@@ -29,6 +29,6 @@ class InfiniOPError(InfiniRTError):
     def __init__(self, status: int, message: str) -> None:
         name = STATUS_NAMES.get(status, f"status {status}")
         super().__init__(status, name, message)
-        self.args = (status, message)  # what pickling hands to the constructor
+        self.args = (status, message)  # what pickle passes to the constructor
         self.code = self.status = status
         self.hint = _HINTS.get(name.removeprefix("INFINI_STATUS_"))

@@ -1,4 +1,4 @@
-"""What there is, for people."""
+"""Human-readable information about operators."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from infinicore.op._table import OPERATORS
 
 
 class Info(NamedTuple):
-    """An operator as it was declared. Printing it shows everything."""
+    """The declaration of an operator. Printing it shows everything."""
 
     name: str
     group: str
     doc: str
-    tensors: tuple[str, ...]  # a line for each: role, name, element types, shape
+    tensors: tuple[str, ...]  # one line per tensor: role, name, element types, shape
     where: tuple[str, ...]  # conditions
-    c: str  # declarations of its C functions
-    definition: str  # Python that says what it computes
-    unsupported: str  # why the CPU does not have it; empty when it does
+    c: str  # C declarations of its functions
+    definition: str  # the definition in Python
+    unsupported: str  # why the CPU does not support it; empty if it does
 
     def __str__(self) -> str:
         parts = [f"{self.name} ({self.group})\n{self.doc}", "\n".join(self.tensors)]
@@ -39,7 +39,7 @@ def operators() -> list[str]:
 
 
 def info(name: str) -> Info:
-    """What an operator is: tensors, conditions, C functions, definition.
+    """The declaration of an operator: tensors, conditions, C functions, definition.
 
     >>> print(op.info("rms_norm"))
     """

@@ -15,7 +15,7 @@ class Tensor(NamedTuple):
     name: str
     role: str  # "in", "out" or "inout"
     optional: bool
-    kinds: str  # element types; "=x" for that of tensor x, "+x" for that of its sums
+    kinds: str  # element types; "=x" for that of tensor x, "+x" for the type of its sums
     shapes: tuple[tuple[str, ...], ...]  # alternatives
     array: str  # not empty: a list of tensors
 
@@ -36,8 +36,8 @@ class Missing(NamedTuple):
 
 
 class Function:
-    """An operator with one of its run functions. Places are numbers of tensors; behind them come
-    the run function's pointers that have no descriptor."""
+    """An operator with one of its run functions. Places are indices of tensors, followed by the run
+    function's pointers without a descriptor."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,26 +67,26 @@ class Function:
             tensor if tensor >= 0 else count + i for i, (_, tensor, _) in enumerate(self.pointers)
         ]
         self.place_count = count + len(self.pointers)
-        # Places whose strides matter -> "1", the last is 1, or "d", dense.
+        # Places with stride requirements -> "1": unit last stride, "d": dense.
         self.layouts = {
             i: letter for i, letter in enumerate(row.get("layouts", "")) if letter != "."
         }
         self.layouts |= dict.fromkeys((i for i in self.data_places if i >= count), "d")
-        # Results -> an input that has their element type.
+        # Results -> an input with the same element type.
         self.tied: dict[str, int] = {}
         for i, tensor in enumerate(self.tensors):
             if tensor.role == "in" and tensor.kinds.startswith("=") and not tensor.optional:
                 self.tied.setdefault(tensor.kinds[1:], i)
-        # Elementwise on every side: the common case, decided without looking at symbols.
+        # Fully elementwise: the common case, decided without looking at symbols.
         self.is_map = (
             all(tensor.shapes == (("*S",),) and not tensor.array for tensor in self.tensors)
             and len(self.outputs) == 1
             and not self.modified
         )
         self.takes_complex = any("C64" in tensor.kinds.split() for tensor in self.tensors)
-        self.complex_as: str = row.get("complex_as", "")  # what becomes of complex operands
-        # Of these, the ones that need no thought at all: results like the first input, tensors in
-        # the same order everywhere, attributes that are plain numbers.
+        self.complex_as: str = row.get("complex_as", "")  # how complex operands are handled
+        # The simplest of these: results like the first input, tensors in the same order everywhere,
+        # attributes that are plain numbers.
         first = self.inputs[0][1] if self.inputs else -1
         self.is_plain = (
             self.is_map
@@ -102,7 +102,7 @@ class Function:
     # ---- Arguments ------------------------------------------------------------------------------
 
     def views(self, inputs: Sequence[Any]) -> list[Any]:
-        """The inputs by their places."""
+        """The inputs by place."""
         made: list[Any] = [None] * self.place_count
         for (name, place, optional, array), given in zip(self.inputs, inputs, strict=True):
             if given is None:
@@ -115,7 +115,7 @@ class Function:
         return made
 
     def take_outputs(self, views: list[Any], out: Any) -> list[Any]:
-        """Puts the given results into their places; gives back the objects, None where missing."""
+        """Puts the given results into their places; returns the objects, None for missing ones."""
         if out is None:
             return [None] * len(self.outputs)
         given = (
@@ -131,7 +131,8 @@ class Function:
         return given
 
     def settle(self, views: list[Any], values: dict[str, Any]) -> None:
-        """Words become numbers, lists get their lengths, dimensions count from the front."""
+        """Converts names to numbers, lists to their lengths, and negative dimensions to nonnegative
+        ones."""
         for attribute in self.attributes:
             name = attribute.name
             if name in self.derived:
@@ -155,7 +156,7 @@ class Function:
             values[length] = (counts[0] if counts else self._images(views)) * bytes_each
         for name, tensor in self.counts.items():
             place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)
-            # A result that is not made yet has an entry for each row of the first input.
+            # A result that does not exist yet has an entry for each row of the first input.
             first = _first(views)
             sizes = views[place].shape if views[place] is not None else first.shape[:-1]
             values[name] = math.prod(sizes)
@@ -174,7 +175,7 @@ class Function:
         return tuple(dim + rank if dim < 0 else dim for dim in dims)
 
     def _length(self, attribute: Attribute, views: list[Any], values: dict[str, Any]) -> int:
-        """Of a list that was given as one number."""
+        """The length of a list that was given as one number."""
         if attribute.length.isdigit() and attribute.length != "0":
             return int(attribute.length)
         for other in self.attributes:
@@ -184,13 +185,13 @@ class Function:
         return self._images(views)
 
     def _images(self, views: list[Any]) -> int:
-        """Dimensions of an image: all but the batch and the channels."""
+        """The spatial dimensions of an image: all but the batch and the channels."""
         return max(len(_first(views).shape) - 2, 1)
 
     # ---- Shapes ---------------------------------------------------------------------------------
 
     def infer(self, tensors: list[Any], values: dict[str, Any]) -> list[Missing]:
-        """What has to be allocated. Operands, views or tensors, are expanded to their common
+        """The results to allocate. Operands, views or tensors, are expanded to their common
         shape."""
         scalars = [values.get(name, 0) for name in self.scalars]
         found = _core.infer(
@@ -217,7 +218,7 @@ class Function:
         return [values[name] for name in self.scalars]
 
     def described(self, missing: Missing) -> _core.View:
-        """A view without memory, to describe a result that nobody has allocated."""
+        """A view without memory, to describe a result that is not allocated yet."""
         return _core.described(missing.shape, missing.dtype, dense(missing.shape))
 
 

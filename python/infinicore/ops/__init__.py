@@ -1,7 +1,7 @@
-"""Functions by the modules that older programs import them from: `infinicore.ops.matmul.matmul`.
+"""The modules from which older programs import functions: `infinicore.ops.matmul.matmul`.
 
 A module `infinicore.ops.<name>` exists for each function of `infinicore`, and for the groups below.
-It has all names of `infinicore`; `__all__` are those that the module is there for.
+It has all names of `infinicore`; `__all__` lists those that belong to the module.
 
     >>> from infinicore.ops.add import add
     >>> add is infinicore.add
@@ -19,7 +19,7 @@ from typing import Any
 
 import infinicore
 
-# Modules that are not named after a function: what the names of their functions begin with.
+# Modules that are not named after a function, with the prefixes of their functions.
 _GROUPS = {
     "ascend_flash_attn": ("ascend_flash_attn_",),
     "dsa": (
@@ -40,7 +40,7 @@ _GROUPS = {
 
 
 def _names(module: str) -> list[str]:
-    """What a module is there for; empty if there is none of the name."""
+    """The names that belong to a module; empty if there is no such module."""
     known: dict[str, Any] = infinicore._load()  # type: ignore[attr-defined]
     if module in _GROUPS:
         return sorted(name for name in known if name.startswith(_GROUPS[module]))

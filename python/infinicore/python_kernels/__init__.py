@@ -1,1 +1,1 @@
-"""Kernels of users that serve operators: `infinicore.library` is their public interface."""
+"""User-written kernels that implement operators: `infinicore.library` is the public interface."""

@@ -1,4 +1,4 @@
-"""What kernels are written in, and what has to be so while one is called."""
+"""The languages of kernels, and the state that must be set up while a kernel is called."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _plain(kind: int, index: int) -> Iterator[None]:
 
 
 class _Here(threading.local):
-    """Where this thread's kernel goes while one is called."""
+    """The stream and device of the kernel that this thread is calling."""
 
     stream: int | None = None
     index: int = 0
@@ -47,7 +47,8 @@ _here = _Here()
 
 
 def is_interpreted() -> bool:
-    """Whether Triton's functions run in Python, on the host: it decides when they are made."""
+    """Whether Triton functions are interpreted in Python on the host, which is decided when they
+    are created."""
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
 
 
@@ -75,13 +76,13 @@ def _needs(package: str) -> Callable[[device_class], None]:
 
 @contextmanager
 def _triton(kind: int, index: int) -> Iterator[None]:
-    """Triton asks its driver for the stream and the device, and that asks torch: not here."""
+    """Triton's driver asks torch for the stream and the device; here it gets ours."""
     if kind == _CPU:
         yield
         return
     _follow(_driver())
     before = _here.stream, _here.index
-    # CUDA's number of its default stream is 1: 0 would be none.
+    # CUDA's handle of the legacy default stream is 1: 0 would be none.
     _here.stream, _here.index = _core.get_stream(), index
     try:
         yield
@@ -96,7 +97,7 @@ def _driver() -> Any:
 
 
 def _follow(driver: Any) -> None:
-    """Let a driver tell our stream and device while a kernel of ours is called."""
+    """Make the driver report our stream and device while one of our kernels is called."""
     if getattr(driver, "_follows_infinicore", False):
         return
     stream_before, device_before = driver.get_current_stream, driver.get_current_device

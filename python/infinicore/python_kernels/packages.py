@@ -1,4 +1,4 @@
-"""Which package brings Triton for each kind of device."""
+"""The package that provides Triton for each device type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRITON = {
 
 
 def install_hint(kind: str) -> str:
-    """How to get Triton for a kind of device, as the end of an error message."""
+    """How to install Triton for a device type, as the end of an error message."""
     package = TRITON.get(kind)
     if package is None:
         return f"for {kind} no package with Triton is known"

@@ -21,8 +21,8 @@ __all__ = ["Kernel", "builtin", "kernels", "register", "signature", "unregister"
 
 
 class Kernel:
-    """A function that serves an operator. It can be called as before; as a context it serves until
-    the end of the block.
+    """A function that implements an operator. It can be called as before; as a context manager it
+    is registered until the end of the block.
 
     >>> with library.register("relu", clamp, device="cpu"):
     ...     infinicore.nn.functional.relu(x)
@@ -47,7 +47,7 @@ class Kernel:
         return self._call(*args, **keywords)
 
     def unregister(self) -> None:
-        """The operator is served as it was before."""
+        """Unregister the kernel."""
         unregister(self)
 
     @property
@@ -70,7 +70,7 @@ class Kernel:
     def _arguments(
         self, tensors: Sequence[Any], values: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
-        """Inputs, attributes, and `out` by name."""
+        """Calls the kernel with inputs, attributes, and `out` by name."""
         this = self._this
         inputs = [tensors[place] for _, place, *_ in this.inputs]
         attributes = {name: values[name] for name in _attributes(this) if name in values}
@@ -89,7 +89,7 @@ class Kernel:
             if main.dtype not in self._dtypes:
                 return False
         if any(0 in t.shape for t in tensors if t is not None):
-            return False  # nothing to do: kernels need not think of it
+            return False  # nothing to do: kernels need not handle empty tensors
         if self._when is None:
             return True
         keywords = {**attributes, **out}
@@ -123,7 +123,7 @@ def _attributes(this: Function) -> list[str]:
 
 
 def _known(call: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Of these keywords, those that a function takes: predicates name what they read."""
+    """The keywords that a function accepts: predicates declare only what they read."""
     parameters = inspect.signature(call).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return keywords
@@ -135,7 +135,7 @@ def _known(call: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]
 
 
 def signature(operator: str) -> str:
-    """The parameters that a kernel of an operator has.
+    """The signature of kernels for an operator.
 
     >>> library.signature("rms_norm")
     'rms_norm(x, w, *, epsilon, out)'
@@ -155,14 +155,15 @@ def register(
     when: Callable[..., Any] | None = None,
     dtypes: Sequence[dtype_class] | None = None,
 ) -> Any:
-    """Let a Python function serve an operator on a device type.
+    """Register a Python function as the implementation of an operator on a device type.
 
-    `when` is given the inputs, and by name the attributes and `out` if it has such parameters: it
-    says whether the kernel takes tensors of these layouts. It sees no values. `dtypes` are those of
-    the first floating-point input. What is registered last is asked first; where no kernel accepts,
-    the back end's runs. Tensors that a kernel is given are valid while it is called.
+    `when` gets the inputs, and as keywords the attributes and `out` if it has such parameters, and
+    returns whether the kernel supports tensors of these layouts. It must not read values. `dtypes`
+    restricts the type of the first floating-point input. The kernel registered last is tried first;
+    if none accepts, the back end's runs. The tensors passed to a kernel are valid only during the
+    call.
 
-    Without `call` it is a decorator. Either way a `Kernel` comes back.
+    Without `call` this is a decorator. Either way the result is a `Kernel`.
     """
     if call is None:
         return functools.partial(
@@ -222,7 +223,7 @@ def _check_signature(this: Function, call: Callable[..., Any]) -> None:
 
 
 def unregister(kernel: Kernel | str, *, device: Any = None) -> None:
-    """Take a kernel back, or all of an operator: on one device type, or on every.
+    """Unregister a kernel, or all kernels of an operator: on one device type, or on all.
 
     >>> library.unregister("swiglu", device="cuda")
     """
@@ -248,7 +249,7 @@ def _is_on(kernel: Kernel, device: Any) -> bool:
 
 
 def kernels(operator: str | None = None) -> list[Kernel]:
-    """What is registered, in the order in which it is asked.
+    """The registered kernels, in the order in which they are tried.
 
     >>> library.kernels()
     []
@@ -263,7 +264,7 @@ def kernels(operator: str | None = None) -> list[Kernel]:
 
 @contextmanager
 def builtin() -> Iterator[None]:
-    """For a block, the back ends' own kernels serve everything.
+    """A context manager that disables all registered kernels.
 
     >>> with library.builtin():
     ...     expected = infinicore.nn.functional.swiglu(x, x)

@@ -2,9 +2,9 @@
 
 Every function of the C API is here by its name without the prefix (`Malloc`,
 `StreamCreateWithFlags`, `GraphAddMemcpyNode`): out parameters are returned, handles and addresses
-are ints, errors raise `InfiniRTError`. Enums, flags and structs go by their C names too. The
-classes below them own what they represent and keep alive what they need; wherever a function takes
-a handle or an address, it takes such an object as well.
+are ints, errors raise `InfiniRTError`. Enums, flags and structs keep their C names too. The classes
+built on them own what they represent and keep alive what they need; functions that take a handle or
+an address also accept such an object.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        # Enums are made when they are first asked for.
+        # Enums are created on first access.
         if name in _rt_enums.__all__:
             return getattr(_rt_enums, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

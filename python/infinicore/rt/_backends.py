@@ -1,4 +1,4 @@
-"""Device types, and the back ends that bring them."""
+"""Device types, and the back ends that provide them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENTRY_POINTS = "infinicore.backends"
 
 
 class Backend(NamedTuple):
-    """A back end that was found, usable or not.
+    """A back end that was found, whether usable or not.
 
     >>> [b.name for b in rt.backends() if b.device_count]
     ['cpu']
@@ -35,12 +35,13 @@ _failed: list[Backend] = []
 
 
 def _some_package_offers_any() -> bool:
-    """Reads the installed packages' files, much quicker than importing importlib.metadata."""
+    """Reads the installed packages' files, which is much faster than importing
+    importlib.metadata."""
     for folder in sys.path:
         try:
             entries = list(os.scandir(folder or "."))
         except NotADirectoryError:
-            return True  # an archive: only importlib.metadata can look into it
+            return True  # an archive: only importlib.metadata can read it
         except OSError:
             continue
         for entry in entries:
@@ -55,7 +56,7 @@ def _some_package_offers_any() -> bool:
 
 
 def load_entry_points() -> None:
-    """Open the back ends that installed packages offer; `backends()` lists what went wrong."""
+    """Open the back ends that installed packages provide; `backends()` lists failures."""
     if not _some_package_offers_any():
         return
     from importlib import metadata
@@ -71,7 +72,7 @@ def load_entry_points() -> None:
 
 
 def backends() -> list[Backend]:
-    """Every back end that was found, also those without a device, with the reason.
+    """All back ends that were found, including those without a device, with the reason.
 
     >>> for backend in rt.backends():
     ...     print(backend.name, backend.device_count, backend.reason)
@@ -80,7 +81,7 @@ def backends() -> list[Backend]:
 
 
 def kinds() -> dict[str, int]:
-    """The device types that are present, and how many devices there are of each.
+    """The device types that are present, with the number of devices of each.
 
     >>> rt.kinds()
     {'cpu': 1}
@@ -101,7 +102,7 @@ def absent_kinds() -> dict[str, str]:
 
 
 def kind() -> str:
-    """The device type that the calling thread's calls go to.
+    """The calling thread's device type.
 
     >>> rt.kind()
     'cpu'
@@ -110,7 +111,7 @@ def kind() -> str:
 
 
 def set_kind(kind: str) -> None:
-    """Let the calling thread's calls go to another device type.
+    """Set the calling thread's device type.
 
     >>> rt.set_kind("cpu")
     """

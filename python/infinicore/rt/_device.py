@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Before(threading.local):
-    """What was current before each `with`, for one thread."""
+    """The devices that were current before each `with`, for one thread."""
 
     def __init__(self) -> None:
         self.devices: list[Device | None] = []
@@ -26,9 +26,8 @@ _before = _Before()
 
 
 class Device:
-    """A device, by its number and kind; as a context manager, the thread's current device.
-
-    Devices compare equal when kind and number do. `with` restores what was current before.
+    """A device, by index and type; as a context manager, it becomes the thread's current device.
+    Devices are equal if type and index are. `with` restores the device that was current before.
 
     >>> with rt.Device(0) as device:
     ...     memory = rt.Memory(1024)                 # of this device
@@ -90,17 +89,17 @@ class Device:
 
     @property
     def name(self) -> str:
-        """What the device calls itself."""
+        """The device's name."""
         return self.properties.name
 
     @property
     def properties(self) -> _rt.DeviceProp:
-        """All that the device tells of itself."""
+        """All properties of the device."""
         with self:
             return _rt.GetDeviceProperties(self.index)
 
     def attribute(self, attribute: int) -> int:
-        """One number about the device; much cheaper than all properties.
+        """One attribute of the device; much cheaper than all properties.
 
         >>> rt.Device(0).attribute(rt.DevAttrMultiProcessorCount)
         """
@@ -117,12 +116,12 @@ class Device:
 
     @property
     def priorities(self) -> tuple[int, int]:
-        """The least and the greatest stream priority; the greatest is the smallest number."""
+        """The least and the greatest stream priority; smaller numbers have higher priority."""
         with self:
             return _rt.DeviceGetStreamPriorityRange()
 
     def can_access(self, peer: Device) -> bool:
-        """Whether this device could reach another's memory directly.
+        """Whether this device can access another's memory directly.
 
         >>> rt.Device(0).can_access(rt.Device(1))
         """
@@ -132,7 +131,7 @@ class Device:
             return bool(_rt.DeviceCanAccessPeer(self.index, peer.index))
 
     def synchronize(self) -> None:
-        """Wait until all work given to the device is done.
+        """Wait until all work submitted to the device is done.
 
         >>> rt.Device(0).synchronize()
         """
@@ -152,7 +151,7 @@ class Device:
 
 
 def devices(kind: str | None = None) -> list[Device]:
-    """All devices of one kind, or of every kind.
+    """All devices of one type, or of every type.
 
     >>> [device.name for device in rt.devices("cpu")]
     """

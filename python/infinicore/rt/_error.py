@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from infinicore import _rt_enums as enums
 
-# What to do next, by the name of the error without its prefix. The library's message says what
-# happened.
+# Hints, by the name of the error without its prefix. The library's message says what happened.
 _HINTS = {
     "ErrorMemoryAllocation": "free memory, or give unused memory of pools back with MemPoolTrimTo",
     "ErrorNoDevice": "`infini doctor` lists the back ends and why they have no device",
@@ -53,7 +52,7 @@ class InfiniRTError(RuntimeError):
     """The library's sentence: function, argument, what was expected."""
 
     def __init__(self, code: int, name: str, message: str) -> None:
-        import re  # slow to import, and not needed while all is well
+        import re  # slow to import, and not needed unless something fails
 
         super().__init__(code, name, message)
         try:

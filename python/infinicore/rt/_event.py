@@ -1,4 +1,4 @@
-"""Events: marks in streams, to wait for and to measure time with."""
+"""Events: markers in streams, to wait for and to measure time with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Event(_rt._Owner):
-    """A point in a stream. Before its first record it counts as reached.
+    """A point in a stream. Before its first record it counts as complete.
 
-    Without `timing` it is cheaper. With `blocking` a thread that waits for it sleeps instead of
-    polling. An `interprocess` event, which has no timing, can be opened by other processes.
+    Without `timing` it is cheaper. With `blocking`, waiting threads sleep instead of polling. An
+    `interprocess` event, which has no timing, can be opened by other processes.
 
     >>> start = stream.record()
     >>> copy.copy_from(memory, stream=stream)
@@ -47,14 +47,15 @@ class Event(_rt._Owner):
         return event
 
     def share(self) -> _rt.IpcEventHandle:
-        """Describe an interprocess event for other processes; what is returned can be pickled.
+        """Export an interprocess event for other processes; the result can be pickled.
 
         >>> message = pickle.dumps(event.share())
         """
         return _rt.IpcGetEventHandle(self)
 
     def record(self, stream: Stream | None = None) -> Event:
-        """Mark the end of the work now in a stream, by default the null stream. Returns the event.
+        """Record the event after the work now in a stream, by default the null stream. Returns the
+        event.
 
         >>> event = rt.Event().record(stream)
         """
@@ -70,7 +71,7 @@ class Event(_rt._Owner):
         return _rt.EventQuery(self)
 
     def synchronize(self) -> None:
-        """Wait until the latest record has been reached; other Python threads go on.
+        """Wait until the latest record has been reached; other Python threads continue.
 
         >>> event.synchronize()
         """

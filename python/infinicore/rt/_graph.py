@@ -65,8 +65,8 @@ class Node:
 class Graph(_rt._Owner):
     """Work with its order, captured from streams or built node by node.
 
-    The graph, and what is instantiated from it, keep the memory, events and functions alive that
-    its nodes use. Pointers given as numbers are the caller's to keep.
+    The graph and its instances keep the memory, events and functions alive that its nodes use. The
+    caller must keep memory alive that is passed as a plain address.
 
     >>> graph = rt.Graph()
     >>> filled = graph.add_memset(a, 7)
@@ -76,7 +76,7 @@ class Graph(_rt._Owner):
 
     __slots__ = ("_exec",)
 
-    _exec: GraphExec | None  # what launch() made, until the graph changes
+    _exec: GraphExec | None  # instantiated by launch(), until the graph changes
 
     def __init__(self) -> None:
         self._adopt(_rt.GraphCreate())
@@ -88,7 +88,8 @@ class Graph(_rt._Owner):
     # ---- Running --------------------------------------------------------------------------------
 
     def instantiate(self, auto_free: bool = False) -> GraphExec:
-        """Make a copy that is ready to launch. `auto_free`: a launch frees what the last one left.
+        """Create an executable copy. With `auto_free` a launch frees what the previous one left
+        allocated.
 
         >>> exec = graph.instantiate()
         """
@@ -155,7 +156,7 @@ class Graph(_rt._Owner):
         return self._add(_rt.GraphAddHostNode(self, after, function))
 
     def add_empty(self, after: Iterable[Node] = ()) -> Node:
-        """Add a node that does nothing, which joins many others.
+        """Add a node that does nothing, to join several others.
 
         >>> join = graph.add_empty(after=[a, b])
         """
@@ -166,7 +167,7 @@ class Graph(_rt._Owner):
 
         >>> node = graph.add_child(inner)
         """
-        # The copy holds what the inner graph's user objects hold; the node needs nothing more.
+        # The copy keeps the inner graph's user objects alive; the node needs nothing more.
         return self._add(_rt.GraphAddChildGraphNode(self, after, graph))
 
     def add_record(self, event: Event, after: Iterable[Node] = ()) -> Node:
@@ -196,14 +197,14 @@ class Graph(_rt._Owner):
         return self._add(handle), Memory._of_graph(params.dptr, nbytes, self.kind)
 
     def add_free(self, memory: Memory, after: Iterable[Node] = ()) -> Node:
-        """Add the end of an allocation of `add_alloc`.
+        """Add a node that frees an allocation of `add_alloc`.
 
         >>> node = graph.add_free(scratch, after=[last_use])
         """
         return self._add(_rt.GraphAddMemFreeNode(self, after, memory))
 
     def add_dependencies(self, edges: Iterable[tuple[Node, Node]]) -> None:
-        """Add edges: of each pair the second waits for the first.
+        """Add edges: the second node of each pair waits for the first.
 
         >>> graph.add_dependencies([(a, b)])
         """
@@ -211,7 +212,8 @@ class Graph(_rt._Owner):
         _rt.GraphAddDependencies(self, [a for a, _ in pairs], [b for _, b in pairs])
         self._exec = None
 
-    # ---- Looking --------------------------------------------------------------------------------
+    # ---- Inspection
+    # --------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> list[Node]:
@@ -243,7 +245,7 @@ class Graph(_rt._Owner):
 
         >>> print(graph.to_dot())
         """
-        import tempfile  # slow to import, and hardly ever needed
+        import tempfile  # slow to import, and rarely needed
 
         flags = enums.GraphDebugDotFlagsVerbose if verbose else 0
         with tempfile.NamedTemporaryFile("r", suffix=".dot") as file:
@@ -251,7 +253,7 @@ class Graph(_rt._Owner):
             return file.read()
 
     def close(self) -> None:
-        """Give it back now; what was instantiated from it stays. A second time has no effect."""
+        """Destroy the graph now; its instances remain valid. A second call has no effect."""
         self._exec = None
         super().close()
 
@@ -274,21 +276,23 @@ class GraphExec(_rt._Owner):
         super().__init__("GraphExec", handle)
 
     def launch(self, stream: Stream | None = None) -> None:
-        """Run it in stream order, behind its earlier launches.
+        """Run it in stream order, after its earlier launches.
 
         >>> exec.launch(stream)
         """
         _rt.GraphLaunch(self, stream)
 
     def upload(self, stream: Stream | None = None) -> None:
-        """Bring to the device, in stream order, what the first launch would else have to bring.
+        """Upload to the device, in stream order, what the first launch would otherwise have to
+        upload.
 
         >>> exec.upload(stream)
         """
         _rt.GraphUpload(self, stream)
 
     def update(self, graph: Graph) -> None:
-        """Take over the parameters of a graph of the same shape; raises ValueError if it differs.
+        """Update to the parameters of a graph with the same topology; raises ValueError if it
+        differs.
 
         >>> exec.update(changed)
         """
@@ -308,11 +312,11 @@ def _pinned(what: Source) -> object:
 
 @contextmanager
 def capture(stream: Stream, mode: str = "global") -> Iterator[Graph]:
-    """Record what is given to a stream as nodes of a new graph, and run none of it.
+    """Record the work submitted to a stream as nodes of a new graph, without running it.
 
     Other streams join by waiting for an event of a capturing one, and must be joined again before
-    the end. `mode` says which calls that would spoil a capture are refused meanwhile: "global",
-    those of all threads; "thread_local", those of this one; "relaxed", none.
+    the end. `mode` selects which calls that could invalidate a capture are refused meanwhile:
+    "global": those of all threads; "thread_local": those of this thread; "relaxed": none.
 
     >>> with rt.capture(stream) as graph:
     ...     a.fill(7, stream=stream)

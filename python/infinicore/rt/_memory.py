@@ -1,4 +1,4 @@
-"""Memory of devices and of the host."""
+"""Device and host memory."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
     Source: TypeAlias = "Memory | Buffer"
 
-# Numbers of DLPack for device types; others go by the number for extensions.
+# DLPack device types; others use the number for extension devices.
 _DLPACK_CPU = 1
 _DLPACK_EXTENSION = 12
 
 
 @functools.cache
 def _host_reaches(kind: str) -> bool:
-    """Whether the host can follow addresses of that device type."""
+    """Whether the host can access memory of that device type."""
     device = Device(0, kind)
     wanted = (enums.DevAttrIntegrated, enums.DevAttrDirectManagedMemAccessFromHost)
     return all(device.attribute(attribute) for attribute in wanted)
 
 
 class Memory(_rt._Block):
-    """A block of memory of the current device, freed when nobody needs it any more.
+    """A block of memory of the current device, freed when it is no longer needed.
 
-    Copies and fills without a stream have happened when the call returns; with `stream=` they
-    stand in its order, and the memory on both sides is kept for as long as they need it. If the
-    stream is being captured, the graph keeps it. `close()` waits for the work that uses the memory;
-    what is dropped while streams are busy is freed, without waiting, when they no longer are.
+    Copies and fills without a stream are complete when the call returns; with `stream=` they are
+    enqueued there, and the memory on both sides is kept alive until they are done. If the stream is
+    being captured, the graph keeps it alive. `close()` waits for the work that uses the memory;
+    memory dropped while streams use it is freed later, without waiting.
 
-    What the host can reach (CPU devices, pinned and managed memory) has the buffer protocol and
-    can be lent by DLPack. Neither waits for work that is still in a stream: synchronize it before
-    you look.
+    Memory that the host can access (CPU devices, pinned and managed memory) supports the buffer
+    protocol and DLPack. Neither waits for work that is still in a stream: synchronize the stream
+    before reading.
 
     >>> memory = rt.Memory(1 << 20)
     >>> memory.fill(0)
@@ -78,11 +78,11 @@ class Memory(_rt._Block):
         self._borrowed = borrowed
         self._frees_in_order = in_order
 
-    # ---- Other ways to make it ------------------------------------------------------------------
+    # ---- Other constructors ------------------------------------------------------------------
 
     @classmethod
     def host(cls, nbytes: int, flags: int = 0) -> Memory:
-        """Pinned host memory, which copies fastest and every device can reach.
+        """Pinned host memory, which copies fastest and is accessible to all devices.
 
         >>> staging = rt.Memory.host(4096)
         """
@@ -93,7 +93,7 @@ class Memory(_rt._Block):
 
     @classmethod
     def managed(cls, nbytes: int) -> Memory:
-        """Memory that host and devices use by one address.
+        """Managed memory, which host and devices access at the same address.
 
         >>> shared = rt.Memory.managed(4096)
         """
@@ -103,10 +103,8 @@ class Memory(_rt._Block):
 
     @classmethod
     def ordered(cls, nbytes: int, stream: Stream, pool: MemoryPool | None = None) -> Memory:
-        """Memory of a pool, allocated and freed in the order of a stream.
-
-        By default from the current pool of the stream's device. Other streams may use it behind an
-        event.
+        """Memory from a pool, allocated and freed in stream order. By default from the current pool
+        of the stream's device. Other streams may use it after waiting for an event.
 
         >>> scratch = rt.Memory.ordered(4096, stream)
         """
@@ -116,14 +114,15 @@ class Memory(_rt._Block):
             address = _rt.MallocFromPoolAsync(nbytes, pool, stream)
         memory = cls.__new__(cls)
         host = _host_reaches(stream.kind)
-        # What a capture allocates belongs to the graph, which frees it by a node or at its end.
+        # Memory allocated during a capture belongs to the graph, which frees it by a node or when
+        # it is destroyed.
         what = "" if stream.capturing else "PoolMemory"
         memory._own(what, address, nbytes, host=host, after=stream, in_order=stream)
         return memory
 
     @classmethod
     def _of_graph(cls, address: int, nbytes: int, kind: str) -> Memory:
-        """Memory that a graph owns."""
+        """Memory owned by a graph."""
         memory = cls.__new__(cls)
         memory._own("", address, nbytes, host=_host_reaches(kind))
         return memory
@@ -141,13 +140,13 @@ class Memory(_rt._Block):
 
     @classmethod
     def from_dlpack(cls, source: Any) -> Memory:
-        """Borrow compact memory of the host from a NumPy array, a tensor, or anything with DLPack.
+        """Borrow contiguous host memory from a NumPy array, a tensor, or any DLPack object.
 
         >>> memory = rt.Memory.from_dlpack(numpy.arange(4))
         """
         try:
             capsule = source.__dlpack__(max_version=(1, 0))
-        except TypeError:  # a producer from before the versions
+        except TypeError:  # a producer of DLPack before version 1
             capsule = source.__dlpack__()
         address, nbytes, device, _, readonly, owner = _rt._from_dlpack(capsule)
         if device != _DLPACK_CPU:
@@ -227,10 +226,10 @@ class Memory(_rt._Block):
         self.copy_to(copy)
         return bytes(copy)
 
-    # ---- Lending --------------------------------------------------------------------------------
+    # ---- Sharing --------------------------------------------------------------------------------
 
     def share(self) -> tuple[_rt.IpcMemHandle, int]:
-        """What `Memory.open` needs in another process; it can be pickled.
+        """The arguments for `Memory.open` in another process; they can be pickled.
 
         >>> message = pickle.dumps(memory.share())
         """
@@ -255,7 +254,7 @@ class Memory(_rt._Block):
         if copy:
             raise BufferError("__dlpack__ lends; it does not copy")
         if stream is not None and stream != -1:
-            # The borrower reads in its stream what the null stream wrote.
+            # The consumer's stream waits for the null stream.
             ready = _rt.EventCreateWithFlags(0)
             try:
                 _rt.EventRecord(ready)
@@ -274,7 +273,7 @@ class Memory(_rt._Block):
         data = (self.ptr, self.readonly)
         return {"version": 3, "shape": (self.nbytes,), "typestr": "|u1", "data": data}
 
-    # ---- Housekeeping ---------------------------------------------------------------------------
+    # ---- Internals ---------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self.nbytes
@@ -285,7 +284,8 @@ class Memory(_rt._Block):
 
 
 def _allocate(function: Callable[[], int]) -> int:
-    """Allocate; when memory is short, after waiting for what was dropped while streams used it."""
+    """Allocate; if memory is short, first wait for memory that was dropped while streams used
+    it."""
     try:
         return function()
     except InfiniRTError as error:
@@ -316,7 +316,7 @@ def _copy(target: Source, source: Source, nbytes: int | None, stream: Stream | N
 
 
 def _hold(stream: Stream, what: Source) -> None:
-    """Keep memory until a stream is done with it, unless freeing it waits anyway."""
+    """Keep memory alive until a stream is done with it, unless freeing it waits anyway."""
     if not isinstance(what, Memory):
         _rt._hold(stream, memoryview(what))  # a view: a bytearray must not move meanwhile
         return

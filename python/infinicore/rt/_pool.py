@@ -10,11 +10,10 @@ from infinicore.rt._stream import Stream
 
 
 class MemoryPool(_rt._Owner):
-    """Memory of a device that is kept for the next allocation.
-
-    What is freed stays in the pool; `release_threshold` says how many bytes are kept when the
-    device is waited for. Without `max_size` the device is the limit. A closed pool goes with its
-    last allocation.
+    """A pool of device memory. Freed memory stays in the pool for later allocations;
+    `release_threshold` is how many bytes are kept when the device is synchronized. Without
+    `max_size` the device's memory is the limit. A closed pool is destroyed with its last
+    allocation.
 
     >>> pool = rt.MemoryPool(release_threshold=1 << 30)
     >>> memory = pool.allocate(4096, stream)
@@ -39,7 +38,7 @@ class MemoryPool(_rt._Owner):
 
     @classmethod
     def of(cls, device: Device | None = None) -> MemoryPool:
-        """The pool that stream-ordered allocations on a device take memory from.
+        """The current pool of a device, which stream-ordered allocations use.
 
         >>> rt.MemoryPool.of(rt.Device(0)).used
         """
@@ -50,7 +49,7 @@ class MemoryPool(_rt._Owner):
         return pool
 
     def use(self) -> None:
-        """Let stream-ordered allocations on the pool's device take memory from this pool.
+        """Make this the current pool of its device, for stream-ordered allocations.
 
         >>> pool.use()
         """
@@ -58,14 +57,14 @@ class MemoryPool(_rt._Owner):
             _rt.DeviceSetMemPool(self.device.index, self)
 
     def allocate(self, nbytes: int, stream: Stream) -> Memory:
-        """Allocate in the order of a stream; freed in its order when the object goes.
+        """Allocate in stream order; freed in stream order when the object is destroyed.
 
         >>> memory = pool.allocate(4096, stream)
         """
         return Memory.ordered(nbytes, stream, self)
 
     def trim(self, keep: int = 0) -> None:
-        """Give unused memory back to the device until no more than this many bytes are reserved.
+        """Return unused memory to the device until at most this many bytes are reserved.
 
         >>> pool.trim()
         """
@@ -73,7 +72,7 @@ class MemoryPool(_rt._Owner):
 
     @property
     def release_threshold(self) -> int:
-        """How many bytes are kept when the device is waited for."""
+        """How many bytes are kept when the device is synchronized."""
         return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReleaseThreshold)
 
     @release_threshold.setter
@@ -87,21 +86,21 @@ class MemoryPool(_rt._Owner):
 
     @property
     def used_high(self) -> int:
-        """The most bytes that were in use at a time."""
+        """The peak number of bytes in use."""
         return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrUsedMemHigh)
 
     @property
     def reserved(self) -> int:
-        """Bytes that the pool holds of the device, used or not."""
+        """Bytes that the pool has reserved on the device, used or not."""
         return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReservedMemCurrent)
 
     @property
     def reserved_high(self) -> int:
-        """The most bytes that the pool held at a time."""
+        """The peak number of reserved bytes."""
         return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReservedMemHigh)
 
     def reset_high(self) -> None:
-        """Let both high-water marks start again from what they are now.
+        """Reset both peak values to the current ones.
 
         >>> pool.reset_high()
         """

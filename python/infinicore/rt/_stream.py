@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 class Stream(_rt._Owner):
-    """A queue: its work is done in order, beside the work of other streams.
-
-    A `nonblocking` stream is free of the null stream's order. A smaller `priority` goes first.
-    `with` waits for the work at the end and closes the stream; closing alone does not wait, and
-    work in the stream is still done.
+    """A queue whose work runs in order, concurrently with other streams. A `nonblocking` stream
+    does not synchronize with the null stream. Smaller numbers of `priority` go first. `with` waits
+    for the work at the end and closes the stream; closing alone does not wait, and work in the
+    stream still completes.
 
     >>> with rt.Stream() as stream:
     ...     memory.fill(0, stream=stream)
@@ -33,7 +32,7 @@ class Stream(_rt._Owner):
 
     @classmethod
     def from_handle(cls, handle: int) -> Stream:
-        """An object for a stream that somebody else made, and destroys.
+        """A non-owning object for an existing stream.
 
         >>> null = rt.Stream.from_handle(0)
         """
@@ -42,7 +41,7 @@ class Stream(_rt._Owner):
         return stream
 
     def synchronize(self) -> None:
-        """Wait until all work now in the stream is done; other Python threads go on.
+        """Wait until all work now in the stream is done; other Python threads continue.
 
         >>> stream.synchronize()
         """
@@ -57,14 +56,14 @@ class Stream(_rt._Owner):
         return _rt.StreamQuery(self)
 
     def wait(self, event: Event) -> None:
-        """Let all later work in the stream wait for an event, also one of another device.
+        """Make all later work in the stream wait for an event, possibly of another device.
 
         >>> b.wait(a.record())
         """
         _rt.StreamWaitEvent(self, event)
 
     def record(self, event: Event | None = None) -> Event:
-        """Mark the end of the work now in the stream, by a new event or a given one.
+        """Record an event, by default a new one, after the work now in the stream.
 
         >>> event = stream.record()
         """
@@ -94,12 +93,12 @@ class Stream(_rt._Owner):
 
     @property
     def nonblocking(self) -> bool:
-        """Whether the stream is free of the null stream's order."""
+        """Whether the stream does not synchronize with the null stream."""
         return bool(_rt.StreamGetFlags(self) & StreamNonBlocking)
 
     @property
     def capturing(self) -> bool:
-        """Whether work is recorded into a graph instead of being done."""
+        """Whether work is recorded into a graph instead of running."""
         return _rt.StreamIsCapturing(self) != StreamCaptureStatus.StreamCaptureStatusNone
 
     def __exit__(self, *error: object) -> None:
