@@ -5,9 +5,9 @@
     x = xp.linspace(0, 1, 5)
     xp.sum(x, axis=0)
 
-Functions have the standard's names, parameters and types. Arrays are infinicore's tensors: what
-differs from the functions of `infinicore`, which follow torch, is that arrays of no dimensions
-count in promotion, that sums of unsigned integers are unsigned, and the names of parameters.
+Functions have the standard's names, parameters and types. Arrays are infinicore's tensors. Unlike
+the functions of `infinicore`, which follow torch, zero-dimensional arrays take part in promotion,
+sums of unsigned integers are unsigned, and parameters have the standard's names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that make arrays."""
+"""Functions that create arrays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def arange(
     dtype: dtype | None = None,
     device: Any = None,
 ) -> Tensor:
-    """start, start + step, ... below stop. With one number it is the stop."""
+    """The numbers start, start + step, ... below stop. A single argument is the stop."""
     if stop is None:
         start, stop = 0, start
     if (stop - start) / step <= 0:
@@ -54,8 +54,8 @@ def arange(
 def asarray(
     obj: Any, /, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None
 ) -> Tensor:
-    """An array of numbers, nested sequences, or of something with DLPack or a buffer, whose memory
-    is shared where it can be: always with `copy=False`, never with `copy=True`."""
+    """An array from numbers, nested sequences, or an object with DLPack or a buffer, whose memory
+    is shared where possible: always with `copy=False`, never with `copy=True`."""
     made = infinicore.asarray(obj, dtype=dtype, device=device, copy=copy)
     if copy is False and made is not obj:
         shares = hasattr(obj, "__dlpack__") or hasattr(obj, "__array_interface__")
@@ -65,12 +65,12 @@ def asarray(
 
 
 def empty(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """An array whose elements are not set."""
+    """An uninitialized array."""
     return infinicore.empty(integers(shape), dtype=dtype, device=device)
 
 
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """An array of the shape, type and device of another, whose elements are not set."""
+    """An uninitialized array with the shape, type and device of another."""
     return infinicore.empty_like(x, dtype=dtype, device=device)
 
 
@@ -80,7 +80,7 @@ def zeros(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tens
 
 
 def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """Zeros in the shape, type and on the device of an array."""
+    """An array of zeros with the shape, type and device of another."""
     return infinicore.zeros_like(x, dtype=dtype, device=device)
 
 
@@ -90,12 +90,12 @@ def ones(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tenso
 
 
 def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """Ones in the shape, type and on the device of an array."""
+    """An array of ones with the shape, type and device of another."""
     return infinicore.ones_like(x, dtype=dtype, device=device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """An array with one value everywhere. Its type follows from the value."""
+    """An array filled with one value, which determines the type unless `dtype` is given."""
     kind = dtype or _kind_of_value(fill_value)
     return infinicore.full(integers(shape), fill_value, dtype=kind, device=device)
 
@@ -103,7 +103,7 @@ def full(shape: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any
 def full_like(
     x: Tensor, /, fill_value: Any, *, dtype: dtype | None = None, device: Any = None
 ) -> Tensor:
-    """One value in the shape, type and on the device of an array."""
+    """An array filled with one value, with the shape, type and device of another."""
     return infinicore.full_like(x, fill_value, dtype=dtype, device=device)
 
 
@@ -125,7 +125,7 @@ def eye(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array over the memory of something with DLPack; a copy of it if one is asked for."""
+    """An array that shares the memory of a DLPack object, or a copy if one is requested."""
     return infinicore.from_dlpack(x, device=device, copy=copy)
 
 
@@ -139,7 +139,7 @@ def linspace(
     device: Any = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """Numbers at even distances, the last of them `stop` if it is an `endpoint`."""
+    """Evenly spaced numbers from start to stop, which is included if `endpoint` is true."""
     if isinstance(start, complex) or isinstance(stop, complex):
         first, last = complex(start), complex(stop)
         kind = dtype or _kind_of_value(first)
@@ -157,7 +157,7 @@ def linspace(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Arrays of one dimension as coordinates of a grid."""
+    """Coordinate arrays of a grid, from one-dimensional arrays."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing is {indexing!r}: expected 'xy' or 'ij'")
     if not arrays:

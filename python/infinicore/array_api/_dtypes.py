@@ -1,6 +1,5 @@
-"""Element types of the array API, and its rules for types that meet.
-
-Unlike `infinicore.result_type`, arrays of no dimensions count as all others do.
+"""Element types of the array API and its promotion rules. Unlike in `infinicore.result_type`,
+zero-dimensional arrays are treated as all others.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ def promoted(*kinds: dtype) -> dtype:
 
 
 def result_type(*arrays_and_dtypes: Any) -> dtype:
-    """The type in which arrays, types and numbers meet. Numbers matter only if they are of a higher
-    kind than all else."""
+    """The type that arrays, types and numbers are promoted to. Numbers matter only if they are of a
+    higher kind than everything else."""
     kinds, numbers = [], []
     for each in arrays_and_dtypes:
         if isinstance(each, Tensor):
@@ -87,8 +86,8 @@ def _complex() -> dtype:
 
 
 def common(function: str, *operands: Any) -> tuple[Any, ...]:
-    """Arrays in the type in which they meet. Numbers stay as they are, except that complex ones
-    decide about the type of the arrays."""
+    """Arrays converted to their promoted type. Numbers are unchanged, but complex ones make the
+    type of the arrays complex."""
     arrays = [each for each in operands if isinstance(each, Tensor)]
     if not arrays:
         raise TypeError(f"{function}: expected at least one array")
@@ -102,7 +101,7 @@ def common(function: str, *operands: Any) -> tuple[Any, ...]:
 
 
 def can_cast(from_: Any, to: dtype, /) -> bool:
-    """Whether promotion leads from a type, or that of an array, to another."""
+    """Whether a type, or that of an array, can be promoted to another."""
     kind = from_.dtype if isinstance(from_, Tensor) else from_
     for each in (kind, to):
         if not isinstance(each, dtype):
@@ -133,7 +132,7 @@ def _kind(type: Any) -> Any:
 
 
 def finfo(type: Any, /) -> _FloatLimits:
-    """Limits of a floating-point type; those of the parts of a complex one."""
+    """Limits of a floating-point type; for a complex type, those of its parts."""
     kind = _kind(type)
     if isinstance(kind, dtype) and kind.is_complex:
         kind = real_type(kind)
@@ -149,12 +148,13 @@ def iinfo(type: Any, /) -> _IntegerLimits:
 
 
 def real_type(kind: dtype) -> dtype:
-    """The type of the parts of complex numbers."""
+    """The element type of the parts of complex numbers."""
     return {types.complex64: types.float32, types.complex128: types.float64}.get(kind, kind)
 
 
 def isdtype(dtype: dtype, kind: Any) -> bool:
-    """Whether a type is another, of a kind such as "integral", or one of several."""
+    """Whether a type equals another, belongs to a kind such as "integral", or matches one of
+    several of these."""
     if not isinstance(dtype, types.dtype):
         raise TypeError(
             f"isdtype: dtype is {dtype!r}: expected an element type of this namespace,"
@@ -169,7 +169,7 @@ def isdtype(dtype: dtype, kind: Any) -> bool:
 
 
 def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """An array as another type, also on another device. Without `copy` it may be the array
-    itself."""
+    """A copy of an array with another type, and optionally on another device. With `copy=False` it
+    may be the array itself."""
     as_array("astype", "x", x)
     return x.to(x.device if device is None else device, dtype, copy=copy)

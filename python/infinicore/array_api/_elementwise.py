@@ -1,5 +1,5 @@
-"""Functions of each element by itself, made of those of `infinicore`: names of parameters and
-promotion of types are the array API's."""
+"""Elementwise functions, composed of those of `infinicore`, with the array API's parameter names
+and promotion rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infinicore._dtype import category
 from infinicore._tensor import Tensor
 from infinicore.array_api._dtypes import as_array, common
 
-# Names here, with that in infinicore where it is another.
+# Names, with the name in infinicore where it differs.
 _UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_invert=bitwise_not ceil cos cosh exp floor
     isfinite isinf isnan log log1p log2 log10 logical_not negative reciprocal signbit
@@ -51,7 +51,8 @@ def _names(text: str) -> list[tuple[str, str]]:
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
-    """No element below or above a bound: numbers or arrays, broadcast. The type is that of x."""
+    """Elements limited to a range: the bounds are numbers or arrays, broadcast. The type is that of
+    x."""
     as_array("clip", "x", x)
     made = x
     for bound, choose in ((min, infinicore.maximum), (max, infinicore.minimum)):
@@ -63,7 +64,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def conj(x: Tensor, /) -> Tensor:
-    """Complex conjugates; real numbers as they are."""
+    """Complex conjugates; real numbers are unchanged."""
     return infinicore.conj(as_array("conj", "x", x))
 
 
@@ -73,22 +74,22 @@ def imag(x: Tensor, /) -> Tensor:
 
 
 def real(x: Tensor, /) -> Tensor:
-    """The real parts; real numbers as they are."""
+    """The real parts; real numbers are unchanged."""
     return infinicore.real(as_array("real", "x", x))
 
 
 def expm1(x: Tensor, /) -> Tensor:
-    """The exponential function less 1, exact near 0."""
+    """exp(x) - 1, accurate near 0."""
     made = infinicore.expm1(as_array("expm1", "x", x))
     if not x.dtype.is_complex:
         return made
-    # A zero has a positive real part, whatever the sign of that of x.
+    # The real part of a zero is +0, whatever the sign of that of x.
     real = infinicore.where(infinicore.eq(x, 0), 0.0, infinicore.real(made))
     return infinicore.complex(real.to(infinicore.real(made).dtype), infinicore.imag(made))
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """The quotient, rounded down; of infinities it is what dividing gives, where Python's `//`
+    """The quotient, rounded down; with infinities it is the plain quotient, where Python's `//`
     gives NaN or -1."""
     one, two = common("floor_divide", x1, x2)
     made = infinicore.floor_divide(one, two)
@@ -104,7 +105,8 @@ def _is_infinite(x: Any) -> Any:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """1 above 0, -1 below, 0 of 0, NaN of NaN; complex numbers divided by their size."""
+    """1 above 0, -1 below, 0 for 0, NaN for NaN; complex numbers are divided by their absolute
+    value."""
     made = infinicore.sgn(as_array("sign", "x", x))
     if category(x.dtype) < 2:
         return made
@@ -119,7 +121,7 @@ def positive(x: Tensor, /) -> Tensor:
 
 
 def round(x: Tensor, /) -> Tensor:
-    """The nearest integers, even ones where two are as near; of both parts of complex numbers."""
+    """The nearest integers, ties to even; for complex numbers, of both parts."""
     if x.dtype.is_complex:
         return infinicore.complex(
             infinicore.round(infinicore.real(x)), infinicore.round(infinicore.imag(x))

@@ -1,4 +1,4 @@
-"""What the namespace can do: `__array_namespace_info__`."""
+"""The capabilities of the namespace: `__array_namespace_info__`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ class Info:
     """Capabilities, devices and element types."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether there is boolean indexing, shapes that depend on values; dimensions at most."""
+        """Support for boolean indexing and data-dependent shapes; the maximum number of
+        dimensions."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
 
     def default_device(self) -> Any:
-        """Where arrays are made when no device is named."""
+        """The default device."""
         return get_default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
-        """The types of arrays when none is named."""
+        """The default element types."""
         return {
             "real floating": get_default_dtype(),
             "complex floating": _complex_default(),
@@ -34,7 +35,7 @@ class Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, dtype]:
-        """Element types by name, all or those of a kind."""
+        """Element types by name: all, or those of a kind."""
         if kind is None:
             return {name: named(name) for name in NAMES}
         kinds = kind if isinstance(kind, tuple) else (kind,)

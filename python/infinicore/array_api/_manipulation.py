@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements, and lookups."""
+"""Reshaping, reordering and joining arrays, and lookups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def integers(value: Any) -> tuple[int, ...]:
-    """One integer or several; NumPy's are integers, too."""
+    """One integer or several; NumPy integers are accepted."""
     try:
         return (operator.index(value),)
     except TypeError:
@@ -52,22 +52,22 @@ def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Arrays in one shape."""
+    """Arrays broadcast to a common shape."""
     return tuple(infinicore.broadcast_tensors(*arrays))
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which shapes meet."""
+    """The shape that shapes broadcast to."""
     return tuple(infinicore.broadcast_shapes(*shapes))
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """An array in another shape, its elements repeated."""
+    """An array broadcast to a shape."""
     return infinicore.broadcast_to(x, tuple(shape))
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
-    """Arrays behind each other along an axis; without one, all their elements in a row."""
+    """Arrays joined along an axis; with axis=None they are flattened first."""
     given = common("concat", *arrays)
     if axis is None:
         given, axis = tuple(each.reshape(-1) for each in given), 0
@@ -76,7 +76,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
 
 
 def expand_dims(x: Tensor, /, axis: Any) -> Tensor:
-    """New axes of size 1, at these places of the result."""
+    """An array with new axes of size 1, at these positions of the result."""
     axes = integers(axis)
     for each in builtins.sorted(axes_of("expand_dims", axes, x.ndim + len(axes))):
         x = x.unsqueeze(each)
@@ -90,17 +90,17 @@ def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
-    """Axes at other places; the others stay in order."""
+    """Axes moved to other positions; the others keep their order."""
     return infinicore.moveaxis(x, source, destination) if x.ndim else x
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-    """Axes in another order."""
+    """An array with permuted axes."""
     return infinicore.permute(x, tuple(axes)) if x.ndim else x
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-    """Each element several times, along an axis or in a row of all."""
+    """Each element repeated, along an axis or of the flattened array."""
     if isinstance(repeats, Tensor):
         repeats = repeats.to(infinicore.int64)
         if repeats.ndim and repeats.shape[0] == 1:
@@ -111,7 +111,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
-    """Another shape; always of a copy with `copy`, never with `copy=False`."""
+    """An array with another shape; always a copy with `copy=True`, never with `copy=False`."""
     as_array("reshape", "x", x)
     if copy is False:
         return x.view(*shape) if shape else x.view(())
@@ -120,7 +120,7 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
 
 
 def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
-    """Elements moved on along axes; those that leave at the end come in at the start."""
+    """Elements shifted along axes; those shifted past the end reenter at the start."""
     if axis is None:
         total = builtins.sum(integers(shift))
         return infinicore.roll(x.reshape(-1), total, 0).reshape(x.shape)
@@ -132,7 +132,7 @@ def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
 
 
 def squeeze(x: Tensor, /, axis: Any) -> Tensor:
-    """Without axes, which have to be of size 1."""
+    """An array without the given axes, which must have size 1."""
     axes = axes_of("squeeze", axis, x.ndim) if x.ndim or axis != () else ()
     for each in axes:
         if x.shape[each] != 1:
@@ -143,12 +143,12 @@ def squeeze(x: Tensor, /, axis: Any) -> Tensor:
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape joined along a new axis."""
     return infinicore.stack(list(common("stack", *arrays)), axis)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The elements of an axis with these indices; negative ones count from the end."""
+    """The elements with these indices along an axis; negative ones count from the end."""
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: x has {x.ndim} dimensions: expected an axis")
@@ -165,7 +165,7 @@ def _from_start(indices: Tensor, size: int) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """For each place of the indices, the element there along an axis; the others broadcast."""
+    """Elements selected by an array of indices along an axis; the other axes broadcast."""
     (at,) = axes_of("take_along_axis", axis, x.ndim)
     index = _from_start(indices, x.shape[at])
     sides = []
@@ -178,10 +178,10 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """The whole array several times along each axis."""
+    """The array repeated along each axis."""
     return infinicore.tile(x, tuple(repetitions)) if repetitions else x.clone()
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The arrays that an axis consists of."""
+    """The subarrays along an axis."""
     return tuple(infinicore.unbind(x, axes_of("unstack", axis, x.ndim)[0]))

@@ -1,9 +1,9 @@
-"""Python's operators on tensors as the standard has them.
+"""Python's operators on tensors, with the standard's semantics.
 
     infinicore.array_api.set_operators(True)
 
-Operators follow torch unless this is called: tensors of no dimensions, as numbers, decide about
-types only if nothing else does. The choice is that of the whole process.
+By default operators follow torch: zero-dimensional tensors, like numbers, matter in promotion only
+if nothing else does. The setting applies to the whole process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _before: dict[str, Any] = {}
 
 
 def set_operators(standard: bool) -> None:
-    """Whether `+`, `//`, `==` and the other operators promote types as the array API says."""
+    """Set whether `+`, `//`, `==` and the other operators follow the array API's promotion
+    rules."""
     if not standard:
         for slot, value in _before.items():
             setattr(Tensor, slot, value)

@@ -13,7 +13,7 @@ __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of matrices, in batches; arrays of one dimension are rows and columns."""
+    """Batched matrix products; one-dimensional arrays are rows and columns."""
     one, two = common("matmul", x1, x2)
     if not one.ndim or not two.ndim:
         raise ValueError("matmul: an array has no dimensions: expected 1 or more")
@@ -21,7 +21,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """Rows as columns: the last two axes exchanged."""
+    """The transposed matrices: the last two axes exchanged."""
     need_rank("matrix_transpose", "x", x, 2, or_more=True, error=ValueError)
     return x.transpose(-2, -1)
 
@@ -33,7 +33,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Dot products of the vectors along an axis, those of x1 conjugated."""
+    """Dot products of the vectors along an axis; x1 is conjugated."""
     one, two = common("vecdot", x1, x2)
     if one.shape[axis] != two.shape[axis]:
         raise ValueError(

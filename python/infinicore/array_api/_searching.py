@@ -43,12 +43,12 @@ class UniqueInverse(NamedTuple):
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the largest element, the first of equal ones."""
+    """The index of the largest element; the first one of equal elements."""
     return _extreme("argmax", x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the smallest element, the first of equal ones."""
+    """The index of the smallest element; the first one of equal elements."""
     return _extreme("argmin", x, axis, keepdims)
 
 
@@ -70,7 +70,8 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 def searchsorted(
     x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
-    """Where numbers would go in a sorted row, before (`left`) or behind equal ones."""
+    """The positions at which numbers would be inserted into a sorted array: before equal ones
+    (`left`) or after them."""
     kind = result_type(x1, x2)
     row = x1.to(kind)
     if sorter is not None:
@@ -80,7 +81,7 @@ def searchsorted(
 
 
 def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
-    """Elements of x1 where a condition holds, of x2 elsewhere."""
+    """Elements of x1 where a condition is true, of x2 elsewhere."""
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         x1 = infinicore.tensor(x1, device=condition.device)
         x2 = infinicore.tensor(x2, device=condition.device)
@@ -94,7 +95,7 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """Elements in order along an axis."""
+    """The elements sorted along an axis."""
     (at,) = axes_of("sort", axis, x.ndim)
     return infinicore.sort(x, at, descending, stable).values  # type: ignore[no-any-return]
 
@@ -102,13 +103,13 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 def argsort(
     x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """The indices that put elements in order along an axis."""
+    """The indices that sort the elements along an axis."""
     (at,) = axes_of("argsort", axis, x.ndim)
     return infinicore.argsort(x, at, descending, stable)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-    """Whether each element of x1 is one of x2; with `invert`, whether it is none."""
+    """Whether each element of x1 is in x2; with `invert`, whether it is not."""
     one, two = common("isin", x1, x2)
     if not isinstance(one, Tensor):
         one = infinicore.tensor(one, dtype=two.dtype, device=two.device)
@@ -119,8 +120,8 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """Distinct elements with the place of the first of each, which of them each element is, and
-    how many of each there are."""
+    """The distinct elements, the index of the first occurrence of each, the inverse indices, and
+    the counts."""
     flat = x.reshape(-1)
     if not flat.numel():
         none = infinicore.empty(0, dtype=infinicore.int64, device=x.device)
@@ -142,7 +143,8 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 
 def _order(row: Tensor) -> Tensor:
-    """The indices that put equal elements side by side; complex ones by their parts."""
+    """The indices that sort elements so that equal ones are adjacent; complex ones by their
+    parts."""
     if not row.dtype.is_complex:
         return infinicore.argsort(row, 0, False, True)
     first = infinicore.argsort(infinicore.imag(row).contiguous(), 0, False, True)
@@ -151,13 +153,13 @@ def _order(row: Tensor) -> Tensor:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """Distinct elements, and how many of each there are."""
+    """The distinct elements, and their counts."""
     made = unique_all(x)
     return UniqueCounts(made.values, made.counts)
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """Distinct elements, and which of them each element is."""
+    """The distinct elements, and the inverse indices."""
     made = unique_all(x)
     return UniqueInverse(made.values, made.inverse_indices)
 

@@ -1,4 +1,4 @@
-"""Sums and their like, along axes: `axis=None` folds all of them, `axis=()` none."""
+"""Reductions along axes: `axis=None` reduces all of them, `axis=()` none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _axes(function: str, x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def accumulated_type(x: Tensor, kind: dtype | None) -> dtype:
-    """Sums and products of integers have 64 bits, without a sign where the integers have none."""
+    """Sums and products of integers have 64 bits, unsigned for unsigned integers."""
     if kind is not None or category(x.dtype) > 1:
         return kind or x.dtype
     return infinicore.uint64 if x.dtype._name.startswith("uint") else infinicore.int64
@@ -64,19 +64,19 @@ def prod(
 
 
 def mean(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes, of floats."""
+    """The mean over axes."""
     axes = _axes("mean", x, axis)
     return infinicore.mean(x, axes, keepdims) if axes else x.clone()
 
 
 def max(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest element over axes; NaN if one is."""
+    """The largest element over axes; NaN if there is one."""
     axes = _axes("max", x, axis)
     return infinicore.amax(x, axes, keepdims) if axes else x.clone()
 
 
 def min(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest element over axes; NaN if one is."""
+    """The smallest element over axes; NaN if there is one."""
     axes = _axes("min", x, axis)
     return infinicore.amin(x, axes, keepdims) if axes else x.clone()
 
@@ -92,7 +92,8 @@ def _spread(name: str, x: Tensor, axis: Any, correction: float, keepdims: bool) 
 def var(
     x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The variance over axes: the squares are divided by their number less the correction."""
+    """The variance over axes: the sum of squares is divided by the number of elements minus the
+    correction."""
     return _spread("var", x, axis, correction, keepdims)
 
 
@@ -114,7 +115,7 @@ def _cumulative(
     scan = infinicore.cumsum if name.endswith("sum") else infinicore.cumprod
     made = x.to(accumulated_type(x, kind))
     wanted = made.dtype
-    if wanted is infinicore.uint64:  # 64 bits are scanned alike, with a sign or without
+    if wanted is infinicore.uint64:  # signed and unsigned 64-bit integers have the same sums
         made = scan(made.view(infinicore.int64), at).view(wanted)
     else:
         made = scan(made, at).to(wanted)
@@ -134,7 +135,7 @@ def cumulative_sum(
     dtype: dtype | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Sums of all elements up to each, along an axis; with a 0 before them if asked for."""
+    """Cumulative sums along an axis; preceded by a 0 if `include_initial`."""
     return _cumulative("cumulative_sum", x, axis, dtype, 0 if include_initial else None)
 
 
@@ -146,7 +147,7 @@ def cumulative_prod(
     dtype: dtype | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Products of all elements up to each, along an axis; with a 1 before them if asked for."""
+    """Cumulative products along an axis; preceded by a 1 if `include_initial`."""
     return _cumulative("cumulative_prod", x, axis, dtype, 1 if include_initial else None)
 
 
@@ -155,19 +156,19 @@ def _truths(x: Tensor) -> Tensor:
 
 
 def all(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether no element is 0, over axes."""
+    """Whether all elements over the axes are nonzero."""
     axes = _axes("all", x, axis)
     return infinicore.all(_truths(x), axes, keepdims) if axes else _truths(x).clone()
 
 
 def any(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether some element is not 0, over axes."""
+    """Whether any element over the axes is nonzero."""
     axes = _axes("any", x, axis)
     return infinicore.any(_truths(x), axes, keepdims) if axes else _truths(x).clone()
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements are not 0, over axes."""
+    """The number of nonzero elements over the axes."""
     as_array("count_nonzero", "x", x)
     return sum(_truths(x).to(infinicore.int64), axis=axis, keepdims=keepdims)
 
@@ -181,5 +182,5 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:
-    """Differences of neighbours along an axis, n times over."""
+    """The n-th differences of adjacent elements along an axis."""
     return infinicore.diff(x, n, axis, prepend, append)

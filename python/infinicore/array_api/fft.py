@@ -43,19 +43,19 @@ def _named(function: Any, name: str, work: Any) -> Any:
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: Any = None) -> Tensor:
-    """The frequencies of the results of `fft` of n samples, d apart."""
+    """The sample frequencies of `fft` for n samples with spacing d."""
     return base.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: Any = None
 ) -> Tensor:
-    """The frequencies of the results of `rfft` of n samples, d apart."""
+    """The sample frequencies of `rfft` for n samples with spacing d."""
     return base.rfftfreq(n, d, dtype=dtype, device=device)
 
 
 def fftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
-    """The frequency 0 in the middle, along axes or all."""
+    """Move the zero frequency to the middle, along the given axes or all."""
     return base.fftshift(x, axes)
 
 

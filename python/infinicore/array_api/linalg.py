@@ -68,7 +68,7 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """Triangular factors of symmetric (Hermitian) positive matrices."""
+    """Cholesky factors of symmetric (Hermitian) positive definite matrices."""
     return base.cholesky(x, upper=upper)
 
 
@@ -114,7 +114,7 @@ def inv(x: Tensor, /) -> Tensor:
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The size of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
+    """Matrix norms: "fro", "nuc", or 1, 2, inf and their negatives."""
     return base.matrix_norm(x, ord, keepdim=keepdims)
 
 
@@ -124,12 +124,12 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
 
 def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
-    """How many singular values are more than rtol times the largest."""
+    """The rank: the number of singular values above rtol times the largest."""
     return base.matrix_rank(x, rtol=rtol)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """All products of the elements of two vectors."""
+    """The outer product of two vectors."""
     one, two = common("outer", x1, x2)
     if one.ndim != 1 or two.ndim != 1:
         raise ValueError("outer: expected arrays of one dimension")
@@ -147,7 +147,7 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """Signs of determinants, and logarithms of their sizes."""
+    """Signs of determinants, and logarithms of their absolute values."""
     return SlogdetResult(*base.slogdet(x))
 
 
@@ -156,7 +156,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     one, two = common("solve", x1, x2)
     if two.ndim == 1:
         return base.solve(one, two.unsqueeze(-1)).squeeze(-1)
-    if two.ndim == one.ndim - 1:  # else it would count as a vector for each matrix
+    if two.ndim == one.ndim - 1:  # else it would be taken for a batch of vectors
         two = two.unsqueeze(0)
     return base.solve(one, two)
 
@@ -180,7 +180,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: dtype | None = None) -> Tenso
 def vector_norm(
     x: Tensor, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
-    """The length of vectors along axes."""
+    """Vector norms along axes."""
     if axis == ():
         return base.vector_norm(x.unsqueeze(-1), ord, -1)
     return base.vector_norm(x, ord, axis, keepdims)

@@ -2,8 +2,8 @@
 
     spectrum = infinicore.fft.rfft(signal)
 
-On the CPU and on CUDA devices they are operators, for any length and several dimensions at once;
-on other devices products with small matrices.
+On the CPU and on CUDA devices they are operators, for any length and several dimensions in one
+call; on other devices they are products with small matrices.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def _scale(function: str, norm: str | None, count: int, inverse: bool) -> float:
-    """What the sums are multiplied by."""
+    """The normalization factor."""
     norm = norm or "backward"
     if norm not in ("forward", "backward", "ortho"):
         raise RuntimeError(
@@ -62,7 +62,7 @@ def _dim(function: str, x: Tensor, dim: int) -> int:
 
 
 def _sized(function: str, x: Tensor, n: int | None, dim: int) -> Tensor:
-    """A dimension cut, or filled up with zeros."""
+    """Truncates a dimension, or pads it with zeros."""
     size = x.shape[dim]
     if n is None:
         n = size
@@ -111,7 +111,7 @@ def ifft(
 def rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The Fourier transform of real numbers: the first half, which tells the other.
+    """The Fourier transform of real input: the first half, which determines the other.
 
     >>> infinicore.fft.rfft(infinicore.ones(4)).shape
     infinicore.Size([3])
@@ -132,7 +132,7 @@ def _r2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
 def irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The inverse of `rfft`: n real numbers, 2 * (size - 1) if it is not given.
+    """The inverse of `rfft`: n real numbers; n defaults to 2 * (size - 1).
 
     >>> infinicore.fft.irfft(infinicore.tensor([4. + 0j, 0, 0]))
     tensor([1., 1., 1., 1.])
@@ -153,7 +153,8 @@ def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
 def hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The Fourier transform, which is real, of a signal given by its first half.
+    """The Fourier transform, which is real, of a Hermitian-symmetric signal given by its first
+    half.
 
     >>> infinicore.fft.hfft(infinicore.tensor([1. + 0j, 0])).tolist()
     [1.0, 1.0]
@@ -295,7 +296,7 @@ def ihfftn(
 
 
 def _pair(function: Any, text: str) -> Any:
-    """A function of several dimensions, of the last two."""
+    """The two-dimensional form of an n-dimensional function: over the last two dimensions."""
 
     def made(
         input: Tensor,
@@ -328,7 +329,7 @@ hfft2, ihfft2 = _pair(hfftn, ""), _pair(ihfftn, " of real numbers")
 def fftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, out: Any = None
 ) -> Tensor:
-    """The frequencies of the results of `fft` of n samples, d apart.
+    """The sample frequencies of `fft` for n samples with spacing d.
 
     >>> infinicore.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -343,7 +344,7 @@ def fftfreq(
 def rfftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, out: Any = None
 ) -> Tensor:
-    """The frequencies of the results of `rfft` of n samples, d apart.
+    """The sample frequencies of `rfft` for n samples with spacing d.
 
     >>> infinicore.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
@@ -364,7 +365,7 @@ def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The frequency 0 in the middle, along dimensions or all.
+    """Move the zero frequency to the middle, along the given dimensions or all.
 
     >>> infinicore.fft.fftshift(infinicore.arange(4))
     tensor([2, 3, 0, 1])

@@ -14,8 +14,8 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 
-_TOGETHER = 3  # dimensions that libraries take at once
-_WIDTH = 64  # of the matrices that longer transforms are cut into, where there is no operator
+_TOGETHER = 3  # dimensions that libraries support in one call
+_WIDTH = 64  # largest matrix; without an operator, longer transforms are split into such
 
 
 def as_complex(function: str, x: Any) -> Tensor:
@@ -35,7 +35,7 @@ def floats(x: Tensor) -> Tensor:
 
 @function
 def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    """Along dimensions, whose order does not matter."""
+    """Transforms along dimensions, whose order does not matter."""
     if not _has_operator(input):
         return _all_by_products(input, dims, inverse, scale)
     return _transform_each(input, sorted(dims), inverse, scale)
@@ -43,7 +43,8 @@ def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -
 
 @function
 def transform_real(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    """Of real numbers: half of the result in the last dimension, which tells the rest."""
+    """Transforms real input: half of the result in the last dimension, which determines the
+    rest."""
     last, size = dims[-1], input.shape[dims[-1]]
     whole = WHOLES[input.dtype._code]
     if not _has_operator(input):
@@ -66,7 +67,7 @@ def transform_real(input: Tensor, dims: Sequence[int], inverse: bool, scale: flo
 def transform_half(
     input: Tensor, dims: Sequence[int], size: int, inverse: bool, scale: float
 ) -> Tensor:
-    """Real numbers of the first half of their transform in the last dimension."""
+    """Real output from the first half of its transform in the last dimension."""
     last = dims[-1]
     if not _has_operator(input):
         return _whole_by_products(input, dims, size, inverse, scale)
@@ -90,7 +91,8 @@ def _transform_each(x: Tensor, dims: Sequence[int], inverse: bool, scale: float)
 
 
 def _split(dims: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The dimensions that go with the last one, which comes last among them, and the others."""
+    """The dimensions transformed together with the last one, which comes last among them, and the
+    others."""
     others = sorted(dims[:-1])
     count = max(0, len(others) - (_TOGETHER - 1))
     return others[:count], [*others[count:], dims[-1]]
@@ -136,7 +138,7 @@ def _whole_by_products(
         other = emit("flip", emit_conj(half.narrow(last, 1, rest)), dims=[last])
         emit("rearrange", other, out=made.narrow(last, half.shape[-1], rest))
     zero = tensor_for(0.0, PARTS[half.dtype._code], half.device)
-    for place in (0, size // 2) if size % 2 == 0 else (0,):  # what is real in such a transform
+    for place in (0, size // 2) if size % 2 == 0 else (0,):  # the real side of the transform
         imag = parts(made.narrow(last, place, 1))[1]
         emit("rearrange", zero.expand(*imag.shape), out=imag)
     return _dense(parts(_by_products(made, True, scale))[0].transpose(dims[-1], -1))
@@ -148,7 +150,8 @@ def _by_products(x: Tensor, inverse: bool, scale: float) -> Tensor:
 
 
 def _rows(x: Tensor, inverse: bool) -> Tensor:
-    """Length p q as q transforms of length p, turned, and p of length q."""
+    """Length p q as q transforms of length p, multiplied by twiddle factors, and p of length q
+    (Cooley-Tukey)."""
     n = x.shape[-1]
     p = next((p for p in range(min(_WIDTH, n), 1, -1) if n % p == 0), 1)
     if n <= _WIDTH:
@@ -170,7 +173,7 @@ def _product(x: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _angles(numbers: Tensor, n: int, inverse: bool, like: Tensor) -> Tensor:
-    """e^(-2 pi i k / n) of integers, computed in float64."""
+    """e^(-2 pi i k / n) for integers k, computed in float64."""
     angle = emit("mul", cast_to(emit("remainder", numbers, n), float64), 2 * math.pi / n)
     sine = emit("sin", angle)
     whole = joined(emit("cos", angle), sine if inverse else emit("neg", sine))
@@ -189,7 +192,8 @@ def _matrix(rows: int, columns: int, n: int, inverse: bool, like: Tensor) -> Ten
 
 
 def _chirp(x: Tensor, inverse: bool) -> Tensor:
-    """Lengths with a large prime factor, as a convolution of a power of 2."""
+    """Lengths with a large prime factor, as a convolution whose length is a power of 2
+    (Bluestein)."""
     n = x.shape[-1]
     size = 1 << (2 * n - 2).bit_length()
     k = _counting(n, x)

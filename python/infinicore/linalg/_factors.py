@@ -30,7 +30,7 @@ _NOT_POSITIVE = "a matrix is not positive definite"
 
 
 def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
-    """Triangular factors L of symmetric positive matrices, L @ L.mT; or the upper ones.
+    """Cholesky factors L of symmetric positive definite matrices, A = L @ L.mT; or the upper ones.
 
     >>> infinicore.linalg.cholesky(infinicore.tensor([[4., 0.], [0., 9.]]))
     tensor([[2., 0.],
@@ -44,8 +44,8 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `cholesky`, with the order of the first leading minor that is not positive for each matrix
-    that has no such factor; while a graph is recorded it is 1.
+    """Like `cholesky`, with the order of the first leading minor that is not positive for each
+    matrix without a factor; while a graph is recorded this is 1.
 
     >>> infinicore.linalg.cholesky_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -60,7 +60,8 @@ def cholesky_ex(
 
 
 def _failed_minors(made: Tensor, A: Tensor) -> Tensor:
-    """For each matrix without a factor the order of the first leading minor that has none."""
+    """For each matrix without a factor, the order of the first leading minor that is not
+    positive."""
     info = failures(made, A.shape[:-2])
     if _core.is_recording() or not bool(info.any()):
         return info
@@ -97,8 +98,8 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
-    """An orthogonal and an upper triangular factor of each matrix: "reduced", "complete", or
-    only the triangular one, "r".
+    """An orthogonal and an upper triangular factor of each matrix; `mode` is "reduced", "complete",
+    or "r" for the triangular one only.
 
     >>> infinicore.linalg.qr(infinicore.ones(3, 2)).R.shape
     infinicore.Size([2, 2])
@@ -154,7 +155,8 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
 
 
 def eig(A: Tensor, *, out: Any = None) -> Any:
-    """Eigenvalues of square matrices, in no order, and eigenvectors as columns; both complex.
+    """Eigenvalues of square matrices, in no particular order, and eigenvectors as columns; both
+    complex.
 
     >>> infinicore.linalg.eig(infinicore.tensor([[0., -1.], [1., 0.]])).eigenvalues.shape
     infinicore.Size([2])
@@ -163,7 +165,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 
 
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """Eigenvalues of square matrices, in no order; complex.
+    """Eigenvalues of square matrices, complex and in no particular order.
 
     >>> infinicore.linalg.eigvals(infinicore.eye(2))
     tensor([1.+0.j, 1.+0.j])

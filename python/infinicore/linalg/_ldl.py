@@ -1,5 +1,6 @@
-"""LDL: factors of symmetric and Hermitian matrices that may be indefinite, by Bunch's and Kaufman's
-method, as LAPACK's sytrf and hetrf have it. All matrices of a batch take their steps together."""
+"""LDL factors of symmetric and Hermitian matrices, which may be indefinite, by the Bunch-Kaufman
+method, as in LAPACK's sytrf and hetrf. All matrices of a batch are processed step by step
+together."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _measure(x: Tensor) -> Tensor:
-    """LAPACK's size of an element when it looks for a pivot."""
+    """The absolute value that LAPACK uses to choose a pivot."""
     return abs(x.real) + abs(x.imag) if x.dtype.is_complex else abs(x)
 
 
 def _exchanged(x: Tensor, one: Tensor, two: Tensor, dim: int) -> Tensor:
-    """Rows (dim 1) or columns (2) `one` and `two` of each matrix exchanged."""
+    """Exchanges rows (dim 1) or columns (dim 2) `one` and `two` of each matrix."""
     place = infinicore.arange(x.shape[dim], device=x.device).unsqueeze(0)
     one, two = one.unsqueeze(1), two.unsqueeze(1)
     order = infinicore.where(place == one, two, infinicore.where(place == two, one, place))
@@ -37,7 +38,7 @@ def _exchanged(x: Tensor, one: Tensor, two: Tensor, dim: int) -> Tensor:
 
 
 def _choice(A: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The row that is exchanged at step k, and whether a block of two rows is taken."""
+    """The row that is exchanged at step k, and whether the pivot is a block of two rows."""
     count, n = A.shape[:2]
     own = infinicore.full((count,), k, dtype=infinicore.int64, device=A.device)
     if k + 1 == n:
@@ -61,7 +62,7 @@ def _outer(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """LD, pivots and info of A [count, n, n], of which the lower triangle is read."""
+    """LD, pivots and info of A [count, n, n]; only the lower triangle is read."""
     count, n = A.shape[:2]
     turned = conjugate if hermitian else (lambda x: x)
     A = infinicore.tril(A)
@@ -98,7 +99,7 @@ def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _single_step(A: Tensor, made: Tensor, k: int, wanted: Tensor, turned: Any) -> Tensor:
-    """The rest of A after one pivot, whose column goes to `made` where it is wanted."""
+    """The rest of A after one pivot, whose column is written to `made` where requested."""
     pivot = A[:, k, k].unsqueeze(1)
     below = A[:, k + 1 :, k] / infinicore.where(pivot == 0, infinicore.ones_like(pivot), pivot)
     wanted = wanted.unsqueeze(1)
@@ -110,7 +111,7 @@ def _single_step(A: Tensor, made: Tensor, k: int, wanted: Tensor, turned: Any) -
 
 
 def _pair_step(A: Tensor, made: Tensor, k: int, wanted: Tensor, turned: Any) -> Tensor:
-    """As `_single_step`, with a block of two rows and columns as the pivot."""
+    """Like `_single_step`, with a block of two rows and columns as the pivot."""
     (a, c), (b, d) = ([A[:, i, j].unsqueeze(1) for j in (k, k + 1)] for i in (k, k + 1))
     scale = a * d - b * c
     scale = infinicore.where(wanted.unsqueeze(1), scale, infinicore.ones_like(scale))
@@ -131,9 +132,9 @@ def _pair_step(A: Tensor, made: Tensor, k: int, wanted: Tensor, turned: Any) -> 
 
 
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L, without its diagonal of ones, and D in one matrix, with the rows exchanged, from 1 on: A =
-    P @ L @ D @ L.mT @ P.mT, with L.mH if `hermitian`. D has blocks of one row, or of two, whose
-    pivots are negative; only the lower triangle of A is read.
+    """L, without its unit diagonal, and D in one matrix, and the row exchanges, counted from 1: A =
+    P @ L @ D @ L.mT @ P.mT, with L.mH if `hermitian`. D has blocks of one row, or of two rows with
+    negative pivots; only the lower triangle of A is read.
 
     >>> infinicore.linalg.ldl_factor(infinicore.eye(2)).pivots
     tensor([1, 2], dtype=infinicore.int32)
@@ -145,7 +146,8 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `ldl_factor`, with the place, from 1 on, of the first 0 of D, or 0.
+    """Like `ldl_factor`, with the index, counted from 1, of the first zero of D; 0 if there is
+    none.
 
     >>> infinicore.linalg.ldl_factor_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -169,7 +171,7 @@ def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> list
 def ldl_solve(
     LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None
 ) -> Tensor:
-    """X with A @ X = B, of the factors that `ldl_factor` gives.
+    """The solution X of A @ X = B, given the factors from `ldl_factor`.
 
     >>> factors = infinicore.linalg.ldl_factor(infinicore.eye(2))
     >>> infinicore.linalg.ldl_solve(*factors, infinicore.ones(2, 1)).tolist()
@@ -187,8 +189,8 @@ def ldl_solve(
 
 
 def _solved_on_host(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:
-    """`_solved` with all exchanges at once: the columns of L then stand in the same order, and A =
-    P @ L @ D @ L.mT @ P.mT with triangular L."""
+    """`_solved` with all exchanges applied first: the columns of L then have the same order, and A
+    = P @ L @ D @ L.mT @ P.mT with triangular L."""
     n = LD.shape[-1]
     turned = conjugate if hermitian else (lambda each: each)
     places, orders, begins = array("q"), array("q"), array("b")
@@ -204,7 +206,7 @@ def _solved_on_host(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> T
     pair = infinicore.frombuffer(begins, dtype=infinicore.int8).reshape((count, n)) != 0
     place = place.reshape((count, n, n)).transpose(1, 2).contiguous()
     below = infinicore.tril(LD, -1)
-    corner = infinicore.zeros_like(LD[:, :, 0])  # of D below its diagonal
+    corner = infinicore.zeros_like(LD[:, :, 0])  # entries of D below its diagonal
     diagonal = infinicore.diagonal(LD, 0, 1, 2).contiguous()
     if n > 1:
         beside = infinicore.diagonal(LD, -1, 1, 2)
@@ -220,18 +222,18 @@ def _solved_on_host(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> T
 
 
 def _exchanges(swaps: list[int]) -> tuple[array[int], array[int], array[int]]:
-    """For each column of L the rows in their last order, the order of all rows, and which columns
+    """For each column of L the rows in their final order, the order of all rows, and which columns
     begin a block of two."""
     n = len(swaps)
     begins = array("b", bytes(n))
     for k in range(n):
         begins[k] = swaps[k] < 0 and not (k and begins[k - 1])
     order = array("q", range(n))
-    where = array("q", range(n))  # the place of each row in `order`
+    where = array("q", range(n))  # the position of each row in `order`
     columns = [order] * n
     for k in range(n - 1, -1, -1):
         columns[k] = order[:]
-        # Of a block the second row is exchanged, before both of its columns are made.
+        # In a block the second row is exchanged before both of its columns are computed.
         place = k
         other = abs(swaps[k]) - 1
         if begins[k]:
@@ -250,7 +252,7 @@ def _exchanges(swaps: list[int]) -> tuple[array[int], array[int], array[int]]:
 def _blocks_solved(
     diagonal: Tensor, corner: Tensor, pair: Tensor, y: Tensor, turned: Any
 ) -> Tensor:
-    """y by the blocks of one or two rows that D has."""
+    """Divides y by D, whose blocks have one or two rows."""
     single = y / diagonal.unsqueeze(-1)
     n = y.shape[1]
     if n == 1 or not bool(pair.any()):
@@ -287,7 +289,7 @@ def _solved(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:
         pair = begins[k]
         ends = begins[k - 1] if k else pair != pair
         after = infinicore.where(pair, k + 2, k + 1).unsqueeze(1)
-        # Below the diagonal of a block stands D, not L.
+        # Below the diagonal of a block is an entry of D, not L.
         kept = infinicore.arange(n, device=x.device).unsqueeze(0) >= after
         column = infinicore.where(kept, turned(LD[:, :, k]), infinicore.zeros_like(LD[:, :, k]))
         x = x.clone()

@@ -1,4 +1,4 @@
-"""L and U: factors with exchanged rows, and equations with them."""
+"""LU factors with row exchanges, and linear equations solved with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """L, without its diagonal of ones, and U in one matrix, and the rows exchanged, from 1 on.
+    """L, without its unit diagonal, and U in one matrix, and the row exchanges, counted from 1.
 
     >>> infinicore.linalg.lu_factor(infinicore.eye(2)).pivots
     tensor([1, 2], dtype=infinicore.int32)
@@ -34,7 +34,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `lu_factor`, with the place, from 1 on, of the first 0 on U's diagonal, or 0.
+    """Like `lu_factor`, with the index, counted from 1, of the first zero on U's diagonal; 0 if
+    there is none.
 
     >>> infinicore.linalg.lu_factor_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -47,7 +48,7 @@ def lu_factor_ex(
 
 
 def permutation(pivots: Tensor, rows: int) -> Tensor:
-    """Where each row comes from: row i of the result is row permutation[i]."""
+    """The permutation from pivots: row i of the result is row permutation[i]."""
     if pivots.device.type == "cpu" and pivots.numel() and not _core.is_recording():
         return _order_of(pivots, rows)
     order = infinicore.arange(rows, device=pivots.device).expand(*pivots.shape[:-1], rows).clone()
@@ -83,7 +84,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 def unpacked(packed: Tensor, pivots: Tensor) -> Any:
-    """P, L and U of what `lu_factor` gives."""
+    """P, L and U from the results of `lu_factor`."""
     m, n = packed.shape[-2:]
     k = min(m, n)
     one = infinicore.eye(m, k, dtype=packed.dtype, device=packed.device)
@@ -104,7 +105,8 @@ def lu_solve(
     adjoint: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """X with A @ X = B, of the factors of A; with the conjugate transpose of A if `adjoint`.
+    """The solution X of A @ X = B, given the factors of A; with the conjugate transpose of A if
+    `adjoint`.
 
     >>> lu, pivots = infinicore.linalg.lu_factor(infinicore.eye(2))
     >>> infinicore.linalg.lu_solve(lu, pivots, infinicore.ones(2, 1)).tolist()

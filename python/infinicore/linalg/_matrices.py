@@ -1,4 +1,4 @@
-"""What the functions on matrices have in common."""
+"""Helpers of the functions on matrices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infinicore.functions._checks import need_rank
 
 
 def matrices(function: str, A: Any, square: bool = False, name: str = "A") -> Tensor:
-    """A tensor of matrices, integers as floats."""
+    """A tensor of matrices; integers are converted to floats."""
     if not isinstance(A, Tensor):
         raise TypeError(f"{function}: {name} is {type(A).__name__}: expected a tensor")
     need_rank(function, name, A, 2, or_more=True)
@@ -32,12 +32,12 @@ def conjugate(x: Tensor) -> Tensor:
 
 
 def adjoint(x: Tensor) -> Tensor:
-    """Rows as columns, conjugated."""
+    """The conjugate transpose."""
     return conjugate(x.transpose(-2, -1))
 
 
 def real_type(x: Tensor) -> Any:
-    """The type of the size of elements."""
+    """The element type of absolute values."""
     return _real_type(x.dtype)
 
 
@@ -46,7 +46,7 @@ def eps(x: Tensor) -> float:
 
 
 def into(out: Any, made: Any) -> Any:
-    """Results, or the tensors of `out` with them."""
+    """The results, copied to the tensors of `out` if given."""
     if out is None:
         return made
     if not isinstance(made, tuple):

@@ -1,4 +1,4 @@
-"""Lengths of vectors and sizes of matrices."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def vector_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The length of vectors: the ord-th root of the sum of powers, the largest (inf) or smallest
-    (-inf) size, or how many elements are not 0 (0).
+    """Vector norms: the ord-th root of the sum of powers, the largest (inf) or smallest (-inf)
+    absolute value, or the number of nonzero elements (0).
 
     >>> infinicore.linalg.vector_norm(infinicore.tensor([3., 4.]))
     tensor(5.)
     """
     x = floats(x) if dtype is None else x.to(dtype)
     kind, dims = real_type(x), _dims("vector_norm", x, dim)
-    if dims and not x.dtype.is_complex:  # in one go
+    if dims and not x.dtype.is_complex:  # in one pass
         return into(out, infinicore.norm(x, float(ord), dims, keepdim))  # type: ignore[no-any-return]
     if not dims:
         made = (x != 0).to(kind) if ord == 0 else abs(x)
@@ -55,7 +55,7 @@ def vector_norm(
 
 
 def _powers(size: Tensor, ord: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    # Halves would overflow in between, and lose too much.
+    # In float16 intermediate results would overflow or lose too much precision.
     if size.dtype in (infinicore.float16, infinicore.bfloat16):
         size = size.to(infinicore.float32)
     if ord == 2:
@@ -72,7 +72,7 @@ def matrix_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The size of matrices: "fro", "nuc", or 1, 2, inf and their negatives.
+    """Matrix norms: "fro", "nuc", or 1, 2, inf and their negatives.
 
     >>> infinicore.linalg.matrix_norm(infinicore.ones(2, 2))
     tensor(2.)
@@ -117,7 +117,7 @@ def norm(
     out: Any = None,
     dtype: Any = None,
 ) -> Tensor:
-    """The length of vectors along one dimension, or the size of matrices in two.
+    """Vector norms along one dimension, or matrix norms in two.
 
     >>> infinicore.linalg.norm(infinicore.tensor([3., 4.]))
     tensor(5.)
@@ -133,7 +133,7 @@ def norm(
 
 
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
-    """How much errors may grow when equations with a matrix are solved.
+    """The condition number of matrices.
 
     >>> infinicore.linalg.cond(infinicore.tensor([[2., 0.], [0., 1.]]))
     tensor(2.)

@@ -51,7 +51,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Products of matrices, in batches.
+    """Batched matrix products.
 
     >>> infinicore.linalg.matmul(infinicore.eye(2), infinicore.ones(2))
     tensor([1., 1.])
@@ -70,7 +70,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
-    """Dot products of the vectors along a dimension, those of x conjugated.
+    """Dot products of the vectors along a dimension; x is conjugated.
 
     >>> infinicore.linalg.vecdot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
     tensor(11.)
@@ -83,7 +83,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Powers of elements as columns, from the 0th on, in batches.
+    """Vandermonde matrices: powers of the elements as columns, from the 0th on; batched.
 
     >>> infinicore.linalg.vander(infinicore.tensor([1, 2, 3]), N=2)
     tensor([[1, 1],
@@ -119,7 +119,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 
 
 def _cuts(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Where to cut each chain of matrices in two."""
+    """Where to split each chain of matrices in two."""
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     cuts: dict[tuple[int, int], int] = {}
@@ -148,7 +148,7 @@ def _chain(given: list[Tensor], cuts: dict[tuple[int, int], int]) -> Tensor:
 
 
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
-    """The inverse of a tensor as a matrix whose rows are its first `ind` dimensions.
+    """The inverse of a tensor, taken as a matrix whose rows are its first `ind` dimensions.
 
     >>> infinicore.linalg.tensorinv(infinicore.eye(4).reshape(4, 2, 2), 1).shape
     infinicore.Size([2, 2, 4])
@@ -162,7 +162,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B.
+    """The solution X of tensordot(A, X, X.ndim) = B.
 
     >>> infinicore.linalg.tensorsolve(infinicore.eye(4).reshape(4, 2, 2), infinicore.ones(4)).shape
     infinicore.Size([2, 2])

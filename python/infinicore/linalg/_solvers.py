@@ -28,7 +28,7 @@ __all__ = [
 
 
 class LinAlgError(RuntimeError):
-    """A matrix that a function finds no result for."""
+    """A matrix for which a function has no result, such as a singular one."""
 
 
 def failures(made: Tensor, batch: Any) -> Tensor:
@@ -39,7 +39,7 @@ def failures(made: Tensor, batch: Any) -> Tensor:
 
 
 def first_zero(lu: Tensor) -> Tensor:
-    """The number, from 1 on, of the first pivot of each matrix that is 0; 0 if none is."""
+    """The index, counted from 1, of the first zero pivot of each matrix; 0 if there is none."""
     zero = infinicore.diagonal(lu, 0, -2, -1) == 0
     if not zero.shape[-1]:
         return infinicore.zeros(zero.shape[:-1], dtype=infinicore.int32, device=lu.device)
@@ -49,19 +49,19 @@ def first_zero(lu: Tensor) -> Tensor:
 
 
 def failed_pivots(made: Tensor, A: Tensor, batch: Any) -> Tensor:
-    """For each matrix without a result the number of the pivot that is 0, else 0."""
+    """For each matrix without a result, the index of the zero pivot, else 0."""
     failed = failures(made, batch)
     if not _core.is_recording() and not bool(failed.any()):
-        return failed  # most often: then the factors needn't be computed once more
+        return failed  # the usual case: the factors need not be computed again
     found: Tensor = infinicore.where(failed != 0, first_zero(_lu_factor(A)[0]), 0)
     return found.to(infinicore.int32)
 
 
 def checked(function: str, made: Tensor, given: Tensor, why: str) -> Tensor:
-    """An error if there is a matrix without a result; while recording nobody looks."""
+    """Raises an error if there is a matrix without a result; not checked while recording."""
     if _core.is_recording() or not made.numel():
         return made
-    # All of a missing result is NaN, so that its first element tells.
+    # A missing result is all NaN, so its first element is enough to check.
     first = made.select(-1, 0)
     if made.ndim >= given.ndim:  # else they are vectors
         first = first.select(-1, 0)
@@ -85,7 +85,7 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """Signs of determinants, and logarithms of their sizes.
+    """Signs of determinants, and logarithms of their absolute values.
 
     >>> infinicore.linalg.slogdet(infinicore.eye(2)).sign
     tensor(1.)
@@ -105,7 +105,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """Inverses, and for each matrix that has none the number of the pivot that is 0.
+    """Inverses, and for each singular matrix the index of its zero pivot.
 
     >>> infinicore.linalg.inv_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -118,7 +118,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
-    """X with A @ X = B, or X @ A = B if not `left`; B may be a vector for each matrix.
+    """The solution X of A @ X = B, or of X @ A = B if not `left`; B may be a vector for each
+    matrix.
 
     >>> infinicore.linalg.solve(infinicore.eye(2) * 2, infinicore.tensor([2., 4.]))
     tensor([1., 2.])
@@ -131,7 +132,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `solve`, with the number of the pivot that is 0 for each matrix that is singular.
+    """Like `solve`, with the index of the zero pivot for each singular matrix.
 
     >>> infinicore.linalg.solve_ex(infinicore.eye(2), infinicore.ones(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -153,8 +154,8 @@ def solve_triangular(
     unitriangular: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """X with A @ X = B for triangular A: only that triangle is read, without its diagonal, which
-    counts as ones, if `unitriangular`.
+    """The solution X of A @ X = B for triangular A. Only that triangle is read; with
+    `unitriangular` the diagonal is taken as ones.
 
     >>> one = infinicore.eye(2)
     >>> infinicore.linalg.solve_triangular(one, infinicore.ones(2, 1), upper=True).tolist()
@@ -194,7 +195,7 @@ def matrix_rank(
     hermitian: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """How many singular values are not 0, or no more than the tolerance.
+    """The rank of matrices: the number of singular values above the tolerance.
 
     >>> infinicore.linalg.matrix_rank(infinicore.eye(3))
     tensor(3)
@@ -254,15 +255,15 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 def _gives_residuals(driver: str | None, rank: Tensor, n: int) -> bool:
-    """As LAPACK's drivers do: gelsy, which is the default, gives none, and those with singular
-    values only of matrices of full rank."""
+    """Residuals as LAPACK's drivers return them: none from gelsy, the default, and from those with
+    singular values only for matrices of full rank."""
     if driver in (None, "gelsy"):
         return False
     return driver == "gels" or _core.is_recording() or bool((rank == n).all())
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """X for which A @ X is as near to B as it can be, of all such X the shortest.
+    """The least-squares solution X of A @ X = B with the smallest norm.
 
     >>> infinicore.linalg.lstsq(infinicore.eye(2), infinicore.ones(2, 1)).solution.tolist()
     [[1.0], [1.0]]

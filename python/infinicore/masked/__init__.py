@@ -1,9 +1,9 @@
-"""Functions of the elements that a mask leaves, with torch's names.
+"""Functions of masked tensors, with torch's names.
 
     infinicore.masked.mean(x, 1, mask=x > 0)
 
-Elements where the mask is false count as if they were not there. Functions that keep the shape
-compute with a neutral element in their place.
+Elements where the mask is false are ignored. Functions that keep the shape replace them by a
+neutral element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that make one element of many."""
+"""Masked reductions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _folding(name: str, neutral: str, work: Callable[..., Tensor], text: str, example: str) -> Any:
-    """A function that folds dimensions of what it is given with a neutral element."""
+    """A masked function, from one that reduces input filled with a neutral element."""
 
     def body(
         input: Tensor,
@@ -58,12 +58,13 @@ def _folding(name: str, neutral: str, work: Callable[..., Tensor], text: str, ex
 
 
 def _plain(work: Any) -> Callable[..., Tensor]:
-    """In the type of the input, which torch keeps for places and for logarithms of integers too."""
+    """Cast to the type of the input, which torch keeps for indices and for logarithms of integers
+    too."""
     return lambda x, dim, keepdim, kind: work(x, dim, keepdim).to(kind or x.dtype)
 
 
 def _over(work: Any) -> Callable[..., Tensor]:
-    """Of several dimensions."""
+    """Over several dimensions."""
     return _plain(lambda x, dim, keepdim: work(x, tuple(dims_of("dim", x, dim)), keepdim))
 
 
@@ -107,7 +108,7 @@ def mean(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The mean: NaN where the mask leaves nothing.
+    """The mean; NaN where all elements are masked out.
 
     >>> x, mask = infinicore.tensor([1., 2., 4.]), infinicore.tensor([True, True, False])
     >>> infinicore.masked.mean(x, mask=mask)
@@ -120,7 +121,7 @@ def mean(
 
 
 def _count(name: str, input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
-    """How many elements the mask leaves."""
+    """The number of unmasked elements."""
     if mask is None:
         whole = infinicore.ones(input.shape, dtype=infinicore.bool, device=input.device)
     else:
@@ -195,7 +196,7 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The length of vectors, as `infinicore.linalg.vector_norm` has it.
+    """Vector norms, as in `infinicore.linalg.vector_norm`.
 
     >>> x, mask = infinicore.tensor([3., 4., 5.]), infinicore.tensor([True, True, False])
     >>> infinicore.masked.norm(x, mask=mask)
@@ -221,7 +222,7 @@ def median(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The lower one of the elements in the middle: NaN where the mask leaves nothing.
+    """The median, the lower one of two; NaN where all elements are masked out.
 
     >>> x, mask = infinicore.tensor([1., 2., 4.]), infinicore.tensor([True, True, False])
     >>> infinicore.masked.median(x, mask=mask)

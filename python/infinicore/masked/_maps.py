@@ -1,4 +1,4 @@
-"""Functions that keep the shape."""
+"""Masked functions that keep the shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["cumprod", "cumsum", "log_softmax", "logaddexp", "normalize", "softma
 
 
 def _along(name: str, neutral: str, work: Callable[..., Tensor], text: str, example: str) -> Any:
-    """A function along a dimension of what it is given with a neutral element."""
+    """A masked function, from one along a dimension of input filled with a neutral element."""
 
     def body(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         x = filled(name, input, mask, neutral)
@@ -64,7 +64,7 @@ def normalize(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Vectors divided by their `norm`, or by eps where that is more.
+    """Vectors divided by the maximum of their `norm` and eps.
 
     >>> x, mask = infinicore.tensor([3., 4., 5.]), infinicore.tensor([True, True, False])
     >>> infinicore.masked.normalize(x, 2.0, 0, mask=mask)
@@ -83,7 +83,7 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """log(exp(input) + exp(other)), each with a mask of its own.
+    """log(exp(input) + exp(other)), each with its own mask.
 
     >>> x, mask = infinicore.tensor([1., 2.]), infinicore.tensor([True, False])
     >>> infinicore.masked.logaddexp(x, x, input_mask=mask)

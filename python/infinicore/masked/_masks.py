@@ -1,4 +1,4 @@
-"""Masks, and what stands in the place of what they leave out."""
+"""Masks, and the neutral elements that replace masked elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infinicore.functions._checks import need_tensor
 
 
 def mask_for(name: str, input: Tensor, mask: Any) -> Tensor:
-    """A mask as truth values in the shape of the input."""
+    """A mask as booleans in the shape of the input."""
     need_tensor(name, "mask", mask)
     if mask.ndim > input.ndim:
         raise IndexError(
@@ -58,7 +58,7 @@ def filled(name: str, input: Tensor, mask: Tensor | None, neutral: str) -> Tenso
 
 
 def named(body: Callable[..., Any], name: str, module: str, text: str) -> Any:
-    """A body as the function of this name."""
+    """A body as a function with this name and text."""
     body.__name__ = body.__qualname__ = name
     body.__module__, body.__doc__ = module, text
     return function(body)

@@ -1,7 +1,6 @@
-"""Windows for signals, with torch's names: weights that fall off towards both ends.
+"""Window functions, with torch's names.
 
-`sym` makes a window for filters, which ends as it began; without it, it is one period of a longer
-one, for spectra.
+With `sym` the window is symmetric, for filter design; without it, periodic, for spectral analysis.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from infinicore.special import i0
 
 
 def _places(name: str, count: int, sym: bool, dtype: Any, device: Any) -> tuple[Tensor, int]:
-    """0, 1, ... and the number of the last element of a window that ends as it began."""
+    """The numbers 0, 1, ... and that of the last element of the symmetric window."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ValueError(f"{name}: M is {count!r}: expected an integer that is not negative")
     kind = dtype or infinicore.get_default_dtype()
@@ -58,7 +57,7 @@ def _cosines(
 def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """alpha - (1 - alpha) * cos.
+    """The generalized Hamming window: alpha - (1 - alpha) * cos.
 
     >>> infinicore.signal.windows.general_hamming(3, alpha=0.5)
     tensor([0., 1., 0.])
@@ -104,7 +103,7 @@ def nuttall(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) 
 
 
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
-    """A triangle.
+    """Bartlett's window: a triangle.
 
     >>> infinicore.signal.windows.bartlett(3)
     tensor([0., 1., 0.])
@@ -116,7 +115,7 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None)
 
 
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
-    """Half a period of a sine.
+    """A cosine window: half a period of a sine.
 
     >>> infinicore.signal.windows.cosine(1)
     tensor([1.])
@@ -136,7 +135,7 @@ def exponential(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """e^(-|n - center| / tau).
+    """An exponential window: e^(-|n - center| / tau).
 
     >>> infinicore.signal.windows.exponential(1)
     tensor([1.])
@@ -154,7 +153,7 @@ def exponential(
 def gaussian(
     M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """A normal distribution.
+    """A Gaussian window.
 
     >>> infinicore.signal.windows.gaussian(1)
     tensor([1.])

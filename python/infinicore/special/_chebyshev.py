@@ -1,5 +1,5 @@
-"""Chebyshev's polynomials of four kinds: by their recurrence up to degree 8, so that small integers
-stay exact, and by circular and hyperbolic functions beyond."""
+"""Chebyshev polynomials of four kinds: by recurrence up to degree 8, so that small integers stay
+exact, and by trigonometric and hyperbolic functions beyond."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infinicore.functions.elementwise.gamma import _device_of, _float_type
 __all__ = [f"{prefix}chebyshev_polynomial_{k}" for prefix in ("", "shifted_") for k in "tuvw"]
 
 _EXACT = 8
-# Degree 1 is so many times x, and so much.
+# Degree 1 is factor * x + term.
 _FIRST = {"t": (1.0, 0.0), "u": (2.0, 0.0), "v": (2.0, -1.0), "w": (2.0, 1.0)}
 # Degree n is f((n + shift) a) / f(shift a) with f = cos or sin and x = cos a, or cosh and sinh.
 _CIRCLE = {"t": ("cos", 0.0), "u": ("sin", 1.0), "v": ("cos", 0.5), "w": ("sin", 0.5)}
@@ -23,7 +23,7 @@ _MIRROR = {"t": "t", "u": "u", "v": "w", "w": "v"}
 
 
 def _by_recurrence(x: Tensor, n: Tensor, kind: str) -> Tensor:
-    """Degrees 0 to 8; what comes of others is not used."""
+    """Degrees 0 to 8; results for other degrees are not used."""
     scale, added = _FIRST[kind]
     before = tensor_for(1.0, float64, x.device)
     last = emit("add", emit("mul", x, scale), added)
@@ -36,7 +36,7 @@ def _by_recurrence(x: Tensor, n: Tensor, kind: str) -> Tensor:
 
 
 def _by_angle(y: Tensor, n: Tensor, kind: str) -> Tensor:
-    """Of y from 0 on."""
+    """For y >= 0."""
     name, shift = _CIRCLE[kind]
     times = emit("add", n, shift)
     beyond = emit("maximum", emit("sub", y, 1.0), 0.0)
@@ -65,8 +65,8 @@ def _polynomial(input: Any, n: Any, kind: str, is_shifted: bool) -> Tensor:
     degree = emit("trunc", degree)
     if is_shifted:
         x = emit("sub", emit("mul", x, 2.0), 1.0)
-    # Below 0 it is, up to a sign, the polynomial at -x: of the other kind if it is the third or
-    # the fourth.
+    # For negative x it is, up to a sign, the polynomial at -x: the third and fourth kinds are
+    # exchanged.
     y, below = emit("abs", x), emit("less", x, 0.0)
     made = mirrored = _by_angle(y, degree, kind)
     if _MIRROR[kind] != kind:

@@ -1,4 +1,4 @@
-"""Hurwitz' zeta function, and other names of incomplete gamma functions."""
+"""The Hurwitz zeta function, and aliases of incomplete gamma functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["gammainc", "gammaincc", "multigammaln", "polygamma", "zeta"]
 
 @function
 def zeta(input: Operand, other: Operand) -> Tensor:
-    """Hurwitz' zeta function: the sum of (q + k)^-s over k = 0, 1, ...
+    """The Hurwitz zeta function: the sum of (q + k)^-s over k = 0, 1, ...
 
     >>> infinicore.special.zeta(infinicore.tensor([2.]), 1)
     tensor([1.6449])

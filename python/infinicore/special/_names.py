@@ -1,10 +1,10 @@
-"""Functions of `infinicore` that have a name in `special` too."""
+"""Functions of `infinicore` that are also in `special`."""
 
 from __future__ import annotations
 
 import infinicore
 
-# The name here, with that in infinicore where it is another.
+# The name here, with the name in infinicore where it differs.
 _SAME = """
     digamma erf erfc erfinv exp2 expit=sigmoid expm1 gammaln=lgamma log1p log_softmax logit
     logsumexp psi=digamma round sinc softmax xlogy

@@ -14,7 +14,7 @@ from infinicore.functions._operands import float32_at_least, floats
 __all__ = ["entr", "erfcx", "log_ndtr", "ndtr", "ndtri", "xlog1py"]
 
 _ROOT = math.sqrt(0.5)
-# From where on the continued fraction is used, and how many of its levels then count.
+# The argument from which the continued fraction is used, and the number of its levels.
 _FRACTION = {float32: (2.0, 12), float64: (3.5, 32)}
 
 
@@ -41,7 +41,7 @@ def back(made: Tensor, like: Tensor) -> Tensor:
 
 
 def scaled_erfc(x: Tensor) -> Tensor:
-    """e^(x^2) erfc(x): by its definition where x is small, by a continued fraction above."""
+    """e^(x^2) erfc(x): by its definition for small x, by a continued fraction above."""
     begin, levels = _FRACTION[x.dtype]
     near = emit("mul", emit("exp", emit("mul", x, x)), emit("erfc", x))
     far = emit("maximum", x, begin)
@@ -129,14 +129,14 @@ def _tail(x: Tensor, top: tuple[float, ...], bottom: tuple[float, ...]) -> Tenso
 
 @function
 def ndtri(input: Tensor) -> Tensor:
-    """Below what a normal variable is with this probability: the inverse of `ndtr`.
+    """The quantile of the normal distribution: the inverse of `ndtr`.
 
     >>> infinicore.special.ndtri(infinicore.tensor([0.5]))
     tensor([0.])
     """
     p = computed(input)
-    # Around 1/2 by the inverse of erf; the lower tail as a function of r, the upper one is its
-    # mirror image.
+    # Around 1/2 by the inverse of erf; the lower tail as a function of r, and the upper one by
+    # symmetry.
     q = emit("minimum", p, emit("sub", tensor_for(1.0, p.dtype, p.device), p))
     r = emit("sqrt", emit("neg", emit("log", q)))
     near, far = (_tail(emit("sub", r, at), *_TAILS[at]) for at in (1.6, 5.0))

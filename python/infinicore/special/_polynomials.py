@@ -1,4 +1,4 @@
-"""Hermite's, Laguerre's and Legendre's polynomials, by their recurrences."""
+"""Hermite, Laguerre and Legendre polynomials, by recurrence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "legendre_polynomial_p",
 ]
 
-_MOST = 1 << 15  # degrees; they are reached one by one
+_MOST = 1 << 15  # largest degree; they are computed one by one
 Step = Callable[[Tensor, int, Tensor, Tensor], Tensor]  # x, k, degree k and k - 1 -> degree k + 1
 
 
@@ -31,7 +31,7 @@ def _evaluated(name: str, first: Tensor, step: Step, x: Tensor, n: Any) -> Tenso
     if not isinstance(n, Tensor):
         most = int(n)
     else:
-        # How many steps there are is read from the tensor.
+        # The number of steps is read from the tensor.
         _core.refuse_while_recording(name)
         n = infinicore.trunc(n)
         most = int(n.max().item()) if n.numel() else 0
@@ -79,8 +79,8 @@ def _polynomial(
 
 
 def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Hermite's polynomials of degree n, those of physicists; 0 where n is negative. A tensor n is
-    read by the host, so that it can't be recorded.
+    """Physicists' Hermite polynomials of degree n; 0 where n is negative. A tensor n is read by the
+    host, so it cannot be recorded.
 
     >>> infinicore.special.hermite_polynomial_h(infinicore.tensor([2.]), 2)
     tensor([14.])
@@ -93,8 +93,8 @@ def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Tensor:
 
 
 def hermite_polynomial_he(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Hermite's polynomials of degree n, those of statisticians; 0 where n is negative. A tensor n
-    is read by the host, so that it can't be recorded.
+    """Probabilists' Hermite polynomials of degree n; 0 where n is negative. A tensor n is read by
+    the host, so it cannot be recorded.
 
     >>> infinicore.special.hermite_polynomial_he(infinicore.tensor([2.]), 2)
     tensor([3.])
@@ -107,8 +107,8 @@ def hermite_polynomial_he(input: Any, n: Any, *, out: Any = None) -> Tensor:
 
 
 def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Laguerre's polynomials of degree n; 0 where n is negative. A tensor n is read by the host, so
-    that it can't be recorded.
+    """Laguerre polynomials of degree n; 0 where n is negative. A tensor n is read by the host, so
+    it cannot be recorded.
 
     >>> infinicore.special.laguerre_polynomial_l(infinicore.tensor([2.]), 2)
     tensor([-1.])
@@ -121,8 +121,8 @@ def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = None) -> Tensor:
 
 
 def legendre_polynomial_p(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Legendre's polynomials of degree n; 0 where n is negative. A tensor n is read by the host, so
-    that it can't be recorded.
+    """Legendre polynomials of degree n; 0 where n is negative. A tensor n is read by the host, so
+    it cannot be recorded.
 
     >>> infinicore.special.legendre_polynomial_p(infinicore.tensor([2.]), 2)
     tensor([5.5000])

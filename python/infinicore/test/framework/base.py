@@ -1,4 +1,4 @@
-"""An operator's test, and how its cases are run."""
+"""The base class of operator tests, and the code that runs their cases."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ class TestConfig:
 
 
 class BaseOperatorTest(ABC):
-    """Derive from it: the cases, the operator in torch and in infinicore.
-
-    An operator that raises NotImplementedError, or returns None where its result is compared, is
-    not there: the case is skipped, or partial if only one of them is missing.
+    """Base class of operator tests. Subclasses define the cases, and the operator in torch and in
+    infinicore. An operator that raises NotImplementedError, or returns None where its result is
+    compared, counts as missing: the case is skipped, or partial if only one of them is missing.
     """
 
     def __init__(self, operator_name: str) -> None:
@@ -155,7 +154,7 @@ def _has_spec(value: Any) -> bool:
 def _attempt(
     call: Callable[[], Any], target: Any, inputs: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Any, str]:
-    """What is compared after a call; or why there is nothing to compare."""
+    """The values to compare after a call, or why there is nothing to compare."""
     try:
         returned = call()
     except NotImplementedError as error:
@@ -168,7 +167,7 @@ def _attempt(
 
 
 def _measured(call: Callable[[], Any], device: str, config: TestConfig) -> tuple[float, float]:
-    """Seconds of a call: until it returns, and until the device has done its work."""
+    """Seconds of a call: until it returns, and until the device has finished."""
     count = max(1, config.num_iterations)
     for _ in range(config.num_prerun):
         call()

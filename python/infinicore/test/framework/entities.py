@@ -1,4 +1,4 @@
-"""A case: inputs, keywords, where the result is found, and how close it must be."""
+"""A case: inputs, keywords, where to find the result, and how close it must be."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .config import get_args, get_test_devices
 
 
 class GenericTestRunner:
-    """Runs a BaseOperatorTest as its command line asks for."""
+    """Runs a BaseOperatorTest with the options of the command line."""
 
     def __init__(
         self, operator_test_class: type[BaseOperatorTest], args: argparse.Namespace | None = None
@@ -20,7 +20,7 @@ class GenericTestRunner:
         self.args = args or get_args()
 
     def run(self) -> tuple[bool, TestRunner]:
-        """Whether no case failed, and the runner, which has the results."""
+        """Returns whether no case failed, and the runner with the results."""
         config = TestConfig(
             debug=self.args.debug,
             bench=self.args.bench,

@@ -1,4 +1,4 @@
-"""Tensors of a case: what they look like, and torch tensors that do."""
+"""Specifications of a case's tensors, and torch tensors created from them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TensorInitializer:
             return given if strides is None else rearrange_tensor(given, strides)
         if strides is not None:
             check_layout(shape, strides, "TensorInitializer")
-        # With strides, whatever lies between the elements is filled, too.
+        # With strides, the gaps between the elements are filled too.
         sizes = tuple(shape) if strides is None else (span(shape, strides),)
         number = InfiniDtype(int(dtype._underlying))
         made = initial(mode, sizes, number, where, kwargs.get("low"), kwargs.get("high"))

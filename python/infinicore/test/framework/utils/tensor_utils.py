@@ -1,4 +1,4 @@
-"""Tensors of torch and of the package: each as the other, in the same memory where possible."""
+"""Conversions between tensors of torch and of the package, which share memory where possible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def clone_torch_tensor(torch_tensor: Any) -> Any:
-    """A copy with the same strides, also where elements share memory."""
+    """A copy with the same strides, even if elements share memory."""
     import torch
 
     if torch_tensor.is_contiguous():
@@ -34,13 +34,13 @@ def clone_torch_tensor(torch_tensor: Any) -> Any:
 
 
 def infinicore_tensor_from_torch(torch_tensor: Any) -> infinicore.Tensor:
-    """The same memory and strides as a tensor of the package."""
+    """A tensor of the package with the same memory and strides."""
     synchronize_device(torch_tensor.device.type)
     return infinicore.from_torch(torch_tensor)
 
 
 def convert_infinicore_to_torch(infini_result: Any) -> Any:
-    """The values as a torch tensor of the host."""
+    """The values as a torch tensor on the host."""
     import torch
 
     return torch.from_dlpack(infini_result.to("cpu").contiguous())
@@ -52,7 +52,7 @@ def is_broadcast(strides: Sequence[int] | None) -> bool:
 
 
 def is_integer_dtype(dtype: Any) -> bool:
-    """Of a torch dtype: an integer type, or bool."""
+    """Whether a torch dtype is an integer type or bool."""
     return not is_floating_dtype(dtype) and not is_complex_dtype(dtype)
 
 
