@@ -9,13 +9,13 @@ on arrays of any library, `infinicore.rt` the runtime.
 
 from __future__ import annotations
 
-from . import _fork as _fork  # first: from here on, a fork waits for imports
+from . import _fork as _fork  # first: from here on, fork() waits for imports
 
 # isort: split
 import importlib
 from typing import Any
 
-use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
+use_ntops = False  # some programs query whether an optional kernel package is in use
 
 _MODULES = (
     *("array_api", "ccl", "context", "fft", "functions", "lib", "library", "linalg"),
@@ -38,13 +38,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _load_once() -> None:
-    """For those who make tensors without having asked for any name here."""
+    """For code that creates tensors without having looked up any name here."""
     if "Tensor" not in globals():
         _load()
 
 
 def _load() -> dict[str, Any]:
-    # An import, since its lock lets one thread collect while the others wait, and a fork as well.
+    # An import, because its lock lets one thread collect while other threads, and fork(), wait.
     from infinicore._collected import NAMES
 
     for name, value in NAMES.items():

@@ -1,4 +1,4 @@
-"""What tensors have for the array API."""
+"""The attributes of tensors that the array API requires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Methods(Methods):
         return importlib.import_module("infinicore.array_api")
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """On another device, as `to`; the array API's name."""
+        """The tensor on another device; the array API's name for `to`."""
         if stream is not None:
             raise ValueError("to_device: stream is given: copies go to the current stream")
         return self.to(device)

@@ -1,5 +1,5 @@
-"""Counts how often something that a recorded graph may rely on was replaced: an attribute of a
-module, or the memory of a tensor (`set_`). Whoever replaces it says so."""
+"""Counts replacements of things that recorded graphs may depend on: attributes of modules, and the
+memory of tensors (`set_`). The code that replaces one increments the count."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from infinicore._tensor import Methods, Tensor
 
 
 def real(input: Tensor) -> Tensor:
-    """The real parts, as a view; of real numbers the tensor itself.
+    """A view of the real parts; for real input, the tensor itself.
 
     >>> infinicore.real(infinicore.tensor([1 + 2j]))
     tensor([1.])
@@ -32,7 +32,7 @@ def imag(input: Tensor) -> Tensor:
 
 
 def view_as_real(input: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones in a last dimension of size 2, as a view.
+    """A view of complex numbers as pairs of real numbers in a last dimension of size 2.
 
     >>> infinicore.view_as_real(infinicore.tensor([1 + 2j]))
     tensor([[1., 2.]])
@@ -46,7 +46,7 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs of real numbers in a last dimension of size 2 as complex numbers, as a view.
+    """A view of pairs of real numbers in a last dimension of size 2 as complex numbers.
 
     >>> infinicore.view_as_complex(infinicore.tensor([[1.0, 2.0]]))
     tensor([1.+2.j])
@@ -61,7 +61,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
-    """Complex numbers of real and imaginary parts.
+    """Complex numbers from their real and imaginary parts.
 
     >>> infinicore.complex(infinicore.tensor([1.0]), infinicore.tensor([2.0]))
     tensor([1.+2.j])

@@ -1,8 +1,8 @@
-"""Operators on complex tensors, by operators on their parts.
+"""Operators on complex tensors, composed of operators on their real and imaginary parts.
 
-`emit` comes here with complex operands of an operator that takes none. Elementwise operators have
-complex forms (`complex_mul`), which are declared with them; sums and copies treat both parts alike;
-products are made of four real ones.
+`emit` calls this for complex operands of an operator that does not support them. Elementwise
+operators have complex forms (`complex_mul`), which are declared with them; sums and copies are
+applied to each part; products are composed of four real products.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from infinicore.op._shapes import broadcast
 
 Tensor = _core.Tensor
 
-# Operators -> what they do to complex tensors: see functions/linalg/complex.py.
+# Operator -> its implementation for complex tensors: see functions/linalg/complex.py.
 FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[str, Any]) -> Any:
-    """The result of an operator whose operands are, some of them, complex."""
+    """The result of an operator with at least one complex operand."""
     name, way = this.name, this.complex_as
     if not inputs:
         return _written(this, out, values)
@@ -49,7 +49,7 @@ def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[s
 
 
 def joined(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor of two parts."""
+    """A complex tensor from its two parts."""
     made = _core.empty(real.shape, WHOLES[real.dtype._code], real.device)
     for place, value in zip(parts(made), (real, imag), strict=True):
         emit("rearrange", value, out=place)
@@ -57,7 +57,7 @@ def joined(real: Tensor, imag: Tensor) -> Tensor:
 
 
 def emit_conj(z: Tensor) -> Tensor:
-    """Conjugates; real numbers as they are."""
+    """Conjugates; real numbers are unchanged."""
     if not z.dtype.is_complex:
         return z
     real, imag = parts(z)
@@ -73,7 +73,7 @@ def _device(operands: Sequence[Any]) -> Any:
 
 
 def _split(operand: Any, kind: dtype, where: Any) -> tuple[Tensor, Tensor]:
-    """Both parts of an operand, in the types of a complex one."""
+    """Both parts of an operand, in the element type of the parts of a complex one."""
     if isinstance(operand, complex):
         part = part_type(kind)
         return tensor_for(operand.real, part, where), tensor_for(operand.imag, part, where)
@@ -115,7 +115,7 @@ def _logical(this: Function, operands: list[Any], values: dict[str, Any]) -> Ten
 
 
 def _sign(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """The number of size 1 in the same direction; 0 of 0."""
+    """x / |x|; 0 for 0."""
     (z,) = operands
     size = emit("abs", z)
     divisor = emit("where", emit("equal", size, 0), 1.0, size)
@@ -152,24 +152,25 @@ def _tanhshrink(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _logaddexp(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """The number with the greater real part, and the logarithm of a quotient plus 1."""
+    """logaddexp: the operand with the greater real part, plus log1p of the exponential of the
+    difference."""
     kind, where = _kind(operands), _device(operands)
     one, two = (tensor_for(each, kind, where) for each in operands)
     is_less = emit("less", parts(one)[0], parts(two)[0])
     high, low = emit("where", is_less, two, one), emit("where", is_less, one, two)
     rest = emit("log1p", emit("exp", emit("sub", low, high)))
-    # inf - inf is NaN, where both are the same infinity.
+    # Where both are the same infinity, inf - inf is NaN.
     bare = emit("logical_and", emit("isinf", parts(high)[0]), emit("equal", one, two))
     return emit("where", bare, high, emit("add", high, rest))  # type: ignore[no-any-return]
 
 
 def _written(this: Function, out: Any, values: dict[str, Any]) -> Tensor:
-    """Operators without operands: what they write goes to the parts of the result."""
+    """Operators without operands: each part of the result is written separately."""
     real, imag = values, values
     if this.name == "fill":
         imag = {**values, "value": 0.0}
     elif this.name == "random_normal":
-        # The variance is that of both parts together.
+        # Both parts together have the requested variance.
         real = {**values, "std": values["std"] * math.sqrt(0.5)}
         imag = {**real, "mean": 0.0}
     elif this.name != "random_uniform":
@@ -195,7 +196,7 @@ def _partwise(this: Function, inputs: list[Any], values: dict[str, Any]) -> Tens
             if isinstance(inputs[i], (list, tuple)):
                 given[i] = [_split(each, kind, where)[which] for each in inputs[i]]
             else:
-                # Dense, as some operators want it.
+                # Dense, which some operators require.
                 given[i] = emit("rearrange", _split(inputs[i], kind, where)[which])
         results.append(emit(this.name, *given, **values))
     return joined(*results)
@@ -212,7 +213,8 @@ def _is_value(this: Function, place: int) -> bool:
 
 
 def _fold_first(z: Tensor, dim: Any, keepdim: bool) -> tuple[Tensor, list[int]]:
-    """The dimensions that are folded as one, the first; and the shape of the result."""
+    """The input with the reduced dimensions merged into the first one, and the shape of the
+    result."""
     dims = sorted({d % z.ndim for d in dim}) if dim is not None and z.ndim else range(z.ndim)
     rest = [d for d in range(z.ndim) if d not in dims]
     shape = [z.shape[d] for d in rest]
@@ -224,7 +226,7 @@ def _fold_first(z: Tensor, dim: Any, keepdim: bool) -> tuple[Tensor, list[int]]:
 
 
 def _prod(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """Halves multiplied with each other, until one is left."""
+    """Multiplies one half by the other until one row is left."""
     rows, shape = _fold_first(operands[0], values.get("dim"), values.get("keepdim", False))
     if not rows.shape[0]:
         one = joined(*(tensor_for(v, part_type(rows.dtype), rows.device) for v in (1.0, 0.0)))
@@ -256,7 +258,7 @@ def _cumprod(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def emit_scan(name: str, z: Tensor, dim: int) -> Tensor:
-    """Results of 1, 2, 4, ... neighbours."""
+    """An inclusive scan: combines runs of 1, 2, 4, ... neighbours."""
     dim = dim % z.ndim if z.ndim else 0
     rows = z.movedim(dim, 0) if z.ndim else z.reshape(1)
     size, step = rows.shape[0], 1
@@ -283,7 +285,7 @@ def _var_mean(operands: list[Any], values: dict[str, Any]) -> tuple[Tensor, Tens
 
 
 def _product(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """As four products of parts."""
+    """As four products of the parts."""
     kind, where = _kind(operands), _device(operands)
     (ar, ai), (br, bi) = (
         tuple(emit("rearrange", part) for part in _split(each, kind, where)) for each in operands
@@ -297,7 +299,7 @@ def _product(this: Function, operands: list[Any], values: dict[str, Any]) -> Ten
 
 
 def _conv(name: str) -> Callable[..., Tensor]:
-    """Convolutions of parts, and the bias added to the channels."""
+    """Convolutions of the parts, and the bias added to the channels."""
 
     def made(operands: list[Any], values: dict[str, Any]) -> Tensor:
         x, weight, bias = (*operands, None)[:3]
@@ -310,7 +312,7 @@ def _conv(name: str) -> Callable[..., Tensor]:
 
 
 def _pad(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """A number is added to the real part alone."""
+    """A real number is added to the real part only."""
     real, imag = (emit("rearrange", part) for part in parts(operands[0]))
     value = values.pop("value", 0.0)
     return joined(
@@ -319,7 +321,7 @@ def _pad(operands: list[Any], values: dict[str, Any]) -> Tensor:
     )
 
 
-# By what the operator's declaration says.
+# Chosen by the operator's declaration.
 _WAYS = {"form": _map, "parts": _partwise, "product": _product, "truths": _logical}
 _HANDLERS: dict[str, Callable[..., Any]] = {
     "addcdiv": _addcdiv,

@@ -1,4 +1,5 @@
-"""Complex tensors as pairs of tensors of floats: views of both parts, and results made of two."""
+"""Complex tensors as pairs of floating-point tensors: views of the parts, and results combined from
+them."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from infinicore._dtype import ALL, dtype
 
 Tensor = _core.Tensor
 
-# The type of the real and of the imaginary part, and back.
+# The element type of the parts of a complex type, and the reverse.
 PARTS = {"C16": ALL["F8"], "C32": ALL["F16"], "C64": ALL["F32"], "C128": ALL["F64"]}
 WHOLES = {part._code: ALL[code] for code, part in PARTS.items()}
 
 
 def real_view(tensor: Tensor) -> Tensor:
-    """The real parts of complex elements, in place."""
+    """A view of the real parts of complex elements."""
     if not tensor.numel():
         return _core.empty(tensor.shape, PARTS[tensor.dtype._code], tensor.device)
     strides = [2 * step for step in tensor.stride()]
@@ -23,7 +24,7 @@ def real_view(tensor: Tensor) -> Tensor:
 
 
 def imag_view(tensor: Tensor) -> Tensor:
-    """The imaginary parts of complex elements, in place."""
+    """A view of the imaginary parts of complex elements."""
     part = PARTS[tensor.dtype._code]
     if not tensor.numel():
         return _core.empty(tensor.shape, part, tensor.device)
@@ -36,12 +37,12 @@ def parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def part_type(kind: dtype) -> dtype:
-    """The type of the parts of complex numbers, in which operators compute."""
+    """The element type of the parts of complex numbers, in which operators compute."""
     return PARTS[kind._code]
 
 
 def real_type(kind: dtype) -> dtype:
-    """The type of the size of elements."""
+    """The element type of absolute values."""
     return PARTS.get(kind._code, kind)
 
 

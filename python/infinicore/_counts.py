@@ -1,5 +1,5 @@
-"""Random counts: Poisson and binomial distributions. Small means by inversion of the distribution,
-others by transformed rejection (W. Hörmann, 1993), in float64."""
+"""Poisson and binomial random numbers, in float64: by inversion of the distribution for small
+means, else by transformed rejection (W. Hörmann, 1993)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALL = 10.0  # below this mean, inversion takes a few steps
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Random numbers of Poisson distributions, whose rates are the elements.
+    """Random numbers from Poisson distributions whose rates are the elements of the input.
 
     >>> infinicore.poisson(infinicore.zeros(2))
     tensor([0., 0.])
@@ -30,7 +30,8 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Random numbers of successes in `count` trials, each with the probability `prob`; broadcast.
+    """Random numbers from binomial distributions: successes in `count` trials, each with
+    probability `prob`; broadcast.
 
     >>> infinicore.binomial(infinicore.tensor([3.0, 3.0]), infinicore.tensor([0.0, 1.0]))
     tensor([0., 3.])
@@ -44,7 +45,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     check_range("binomial", "count", count, 0, math.inf)
     check_range("binomial", "prob", prob, 0, 1)
     trials, chance = (count.to(float64) + 0 * prob), (prob.to(float64) + 0 * count)
-    # Of the rarer outcome, whose distribution is the less wide one.
+    # Counts the rarer outcome, whose distribution is narrower.
     rare = chance.minimum(1 - chance)
     made = draw("binomial", generator, _binomial, trials, rare)
     return _chosen(chance > 0.5, trials - made, made).to(count.dtype)
@@ -66,8 +67,8 @@ def _chosen(condition: Tensor, one: Tensor, other: Tensor) -> Tensor:
 
 
 def _inverted(chance: Tensor, ratio: Callable[[int], Tensor], like: Tensor) -> Tensor:
-    """The first count at which the sum of chances passes a random number: `chance` is that of 0,
-    `ratio(k)` that of k by that of k - 1."""
+    """The first k at which the cumulative probability exceeds a random number: `chance` is P(0),
+    `ratio(k)` is P(k) / P(k - 1)."""
     wanted, total = rand_like(like), chance
     count = like.new_zeros(like.shape)
     for k in range(1, 1000):
@@ -81,7 +82,7 @@ def _inverted(chance: Tensor, ratio: Callable[[int], Tensor], like: Tensor) -> T
 
 
 def _accepted(like: Tensor, propose: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> Tensor:
-    """For each element the first proposal that is accepted."""
+    """The first accepted proposal for each element."""
     made, open_ = like.new_zeros(like.shape), like == like
     while bool(open_.any()):
         count, holds = propose(rand_like(like) - 0.5, rand_like(like))

@@ -1,4 +1,4 @@
-"""Tensors of a size, and what the functions that make tensors have in common."""
+"""Creation of tensors by size, and the code shared by all functions that create tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from infinicore._tensor import Tensor
 
 
 def _shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
-    """Sizes that were given one by one, as one sequence, or by name."""
+    """Sizes given one by one, as one sequence, or by keyword."""
     if size is not None:
         if sizes:
             raise TypeError(f"{function}: size is given twice")
@@ -29,13 +29,13 @@ def _shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
 
 
 def _need_type(function: str, out: Any, kind: Any) -> None:
-    """For functions whose result has one type, whatever the operands are."""
+    """Checks `out` for functions whose result type does not depend on the operands."""
     if isinstance(out, Tensor) and out.dtype is not kind:
         raise TypeError(f"{function}: out has type {out.dtype!r}: expected {kind!r}")
 
 
 def _into(function: str, out: Any, result: Tensor) -> Tensor:
-    """A result into the tensor that was given for it."""
+    """Copies a result into the `out` tensor."""
     if out is None:
         return result
     if not isinstance(out, Tensor):
@@ -58,14 +58,14 @@ def empty(
     pin_memory: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """A tensor whose elements are not set. Sizes are given one by one or in a sequence.
+    """An uninitialized tensor. Sizes are given one by one or in a sequence.
 
     >>> infinicore.empty(2, 3).shape
     infinicore.Size([2, 3])
     """
     if out is not None:
         return out  # type: ignore[no-any-return]
-    # Without calls where it can be: this is called all the time.
+    # Avoids calls where possible: this is on the hot path.
     shape = sizes if len(sizes) > 1 and size is None else _shape_of("empty", sizes, size)
     kind = types._default if dtype is None else _kind_of("empty", dtype)
     where = (state.where or CPU) if device is None else _place(device)
@@ -108,8 +108,8 @@ def empty_permuted(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor whose dimensions lie in memory in this order, the outermost first, and whose
-    elements are not set.
+    """An uninitialized tensor whose dimensions are laid out in memory in this order, outermost
+    first.
 
     >>> infinicore.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
@@ -174,7 +174,7 @@ def full(
     pin_memory: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """A tensor with one value everywhere. Its type follows from the value.
+    """A tensor filled with one value, whose type determines the element type.
 
     >>> infinicore.full((2, 2), 7)
     tensor([[7, 7],
@@ -187,7 +187,7 @@ def full(
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of the same shape, type and device, without gaps, whose elements are not set.
+    """An uninitialized contiguous tensor with the shape, type and device of the input.
 
     >>> infinicore.empty_like(infinicore.ones(2, 3)).shape
     infinicore.Size([2, 3])
@@ -197,7 +197,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros in the shape, type and on the device of a tensor.
+    """A tensor of zeros with the shape, type and device of the input.
 
     >>> infinicore.zeros_like(infinicore.ones(2))
     tensor([0., 0.])
@@ -207,7 +207,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones in the shape, type and on the device of a tensor.
+    """A tensor of ones with the shape, type and device of the input.
 
     >>> infinicore.ones_like(infinicore.zeros(2))
     tensor([1., 1.])
@@ -217,7 +217,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One value in the shape, type and on the device of a tensor.
+    """A tensor filled with one value, with the shape, type and device of the input.
 
     >>> infinicore.full_like(infinicore.zeros(2), 3)
     tensor([3., 3.])
@@ -236,7 +236,7 @@ def _like_of(
 
 
 def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
-    """A copy, without gaps.
+    """A contiguous copy.
 
     >>> infinicore.clone(infinicore.ones(2))
     tensor([1., 1.])
@@ -244,13 +244,13 @@ def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tenso
     return input.clone(memory_format=memory_format)
 
 
-# ---- Of the type and on the device of another one ------------------------------------------------
+# ---- With the type and device of another tensor ------------------------------------------------
 
 
 def new_empty(
     input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """A tensor of the type and on the device of another one, whose elements are not set.
+    """An uninitialized tensor with the type and device of this one.
 
     >>> infinicore.ones(1).new_empty(2, 3).shape
     infinicore.Size([2, 3])
@@ -262,7 +262,7 @@ def new_empty(
 def new_empty_strided(
     input: Tensor, size: Any, stride: Any, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """As `new_empty`, with these strides, counted in elements.
+    """Like `new_empty`, with the given strides, counted in elements.
 
     >>> infinicore.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
@@ -273,7 +273,7 @@ def new_empty_strided(
 def new_zeros(
     input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Zeros of the type and on the device of a tensor.
+    """A tensor of zeros with the type and device of this one.
 
     >>> infinicore.ones(1).new_zeros(2)
     tensor([0., 0.])
@@ -285,7 +285,7 @@ def new_zeros(
 def new_ones(
     input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Ones of the type and on the device of a tensor.
+    """A tensor of ones with the type and device of this one.
 
     >>> infinicore.zeros(1).new_ones(2)
     tensor([1., 1.])
@@ -297,7 +297,7 @@ def new_ones(
 def new_full(
     input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """One value everywhere, of the type and on the device of a tensor.
+    """A tensor filled with one value, with the type and device of this one.
 
     >>> infinicore.zeros(1).new_full((2,), 3)
     tensor([3., 3.])
@@ -306,7 +306,7 @@ def new_full(
 
 
 def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Numbers, lists or an array as a tensor of the type and on the device of another one.
+    """A tensor from numbers, nested lists or an array, with the type and device of this one.
 
     >>> infinicore.zeros(1).new_tensor([1, 2])
     tensor([1., 2.])

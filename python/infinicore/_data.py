@@ -1,4 +1,4 @@
-"""Tensors of data: numbers, nested lists, arrays, other tensors."""
+"""Tensors from data: numbers, nested lists, arrays, other tensors."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def kind_of_numbers(function: str, numbers: list[Any], floats: dtype_class) -> d
 
 
 def is_number(value: Any) -> bool:
-    """Python's numbers. NumPy's are arrays of no dimensions here: they have a type."""
+    """Python numbers. NumPy scalars count as zero-dimensional arrays, because they have a type."""
     return isinstance(value, (bool, int, float, complex)) and not hasattr(value, "dtype")
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of its own with the values of a number, of nested lists, of an array or a tensor.
-    Integers give int64, floats the default type.
+    """A new tensor with the values of a number, nested lists, an array or a tensor. Integers become
+    int64, floats the default type.
 
     >>> infinicore.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
@@ -84,7 +84,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of no dimensions with this value, as a float unless `dtype` says otherwise.
+    """A zero-dimensional tensor with this value, of the default floating-point type unless `dtype`
+    is given.
 
     >>> infinicore.scalar_tensor(2)
     tensor(2.)
@@ -93,7 +94,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Tenso
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """As `tensor`, but memory that can be shared is: of tensors, of arrays, of what has DLPack.
+    """Like `tensor`, but shares memory with tensors, arrays and DLPack objects where possible.
 
     >>> infinicore.as_tensor([1.0, 2.0])
     tensor([1., 2.])
@@ -111,7 +112,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """As `as_tensor`; with `copy` the result has memory of its own.
+    """Like `as_tensor`; with `copy=True` the result has its own memory.
 
     >>> infinicore.asarray([1, 2])
     tensor([1, 2])

@@ -1,4 +1,4 @@
-"""Where tensors are made, and of which element type, when arguments do not say."""
+"""The default device and element type of new tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CPU = device_class("cpu")
 
 
 def set_default_device(device: Any) -> None:
-    """Where this thread's tensors are made when no device is named; None: on the CPU again.
+    """Set the device on which this thread creates tensors by default; None resets it to the CPU.
 
     >>> infinicore.set_default_device("cpu")
     """
@@ -36,7 +36,7 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device_class:
-    """Where this thread's tensors are made when no device is named; the CPU at first.
+    """The device on which this thread creates tensors by default; initially the CPU.
 
     >>> infinicore.get_default_device()
     device(type='cpu', index=0)
@@ -49,8 +49,9 @@ _allowed = ["highest"]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """What products of float32 tensors may be rounded to: "highest", "high" or "medium". They are
-    allowed less and always have the highest, that of float32, on every device.
+    """Set the precision that products of float32 tensors may be reduced to: "highest", "high" or
+    "medium". It is accepted for compatibility: products always have float32 precision, on every
+    device.
 
     >>> infinicore.set_float32_matmul_precision("highest")
     """
@@ -63,7 +64,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` has set.
+    """The value set by `set_float32_matmul_precision`.
 
     >>> infinicore.get_float32_matmul_precision()
     'highest'
@@ -72,14 +73,14 @@ def get_float32_matmul_precision() -> str:
 
 
 def _place(device: Any) -> device_class:
-    """The device that an argument names."""
+    """The device named by an argument."""
     if device is None:
         return state.where or CPU
     return device if type(device) is device_class else device_class(device)
 
 
 def _kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
-    """The type that an argument names."""
+    """The element type named by an argument."""
     if dtype is None:
         return otherwise or get_default_dtype()
     if type(dtype) is dtype_class:

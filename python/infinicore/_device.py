@@ -10,8 +10,8 @@ from infinicore import _core
 from infinicore._dtype import BY_NUMBER, DataType
 from infinicore.op._table import DEVICES
 
-# Types of infiniDevice_t by the word that people use. Several vendors' devices are used like
-# CUDA's: they share a word, and are numbered one after the other in the order of their types.
+# Types of infiniDevice_t by device name. The CUDA-like devices of several vendors share a name, and
+# are numbered consecutively in the order of their types.
 _WORDS_OF = {
     "cpu": ("CPU",),
     "cuda": ("NVIDIA", "METAX", "ILUVATAR", "HYGON", "QY", "ALI"),
@@ -22,7 +22,7 @@ _WORDS_OF = {
 }
 _TYPES = {word: tuple(DEVICES[name] for name in names) for word, names in _WORDS_OF.items()}
 _WORDS = {number: word for word, numbers in _TYPES.items() for number in numbers}
-# The vendors by their own names, for one of them alone.
+# Vendor names, each for that vendor's devices only.
 _VENDORS = {name.lower(): number for name, number in DEVICES.items() if name != "CPU"}
 
 
@@ -30,7 +30,7 @@ _NUMBERS = 2**31  # types and numbers of devices are C ints
 
 
 def _checked(index: object) -> int:
-    """The number of a device among its like."""
+    """The index of a device among those of its type."""
     if not isinstance(index, SupportsIndex) or isinstance(index, bool):
         raise TypeError(f"device: index is {index!r}: expected an integer")
     number = index.__index__()
@@ -40,7 +40,7 @@ def _checked(index: object) -> int:
 
 
 class DeviceType(IntEnum):
-    """Types of infiniDevice_t. Back ends of others have numbers beyond it."""
+    """Types of infiniDevice_t. Back ends outside this list have larger numbers."""
 
     @classmethod
     def _missing_(cls, value: object) -> DeviceType | None:
@@ -58,7 +58,8 @@ else:
 
 
 class Device(tuple[int, int]):
-    """infinicore::Device: `Device(Device.Type.CPU, 0)`, the type and the number among its like."""
+    """infinicore::Device: `Device(Device.Type.CPU, 0)`, the type and the index among devices of
+    that type."""
 
     __slots__ = ()
 
@@ -85,8 +86,8 @@ Device.__module__ = "infinicore.lib._infinicore"
 class device:  # noqa: N801
     """A device: `device("cpu")`, `device("cuda", 1)`, `device("cuda:1")`.
 
-    There is one object for each device. A kind that the runtime has found by another name
-    (`infini info` lists them) can be named too.
+    There is one object for each device. Other device types that the runtime has found (`infini
+    info` lists them) can be named too.
     """
 
     __slots__ = ("_underlying", "index", "type")
@@ -131,7 +132,7 @@ class device:  # noqa: N801
 
 
 def _place(word: str, index: int) -> tuple[int, int]:
-    """Type and number of a device that people call by a word and a number."""
+    """The device type and index for a device name and number."""
     if word in _VENDORS:
         return _VENDORS[word], index
     if word in _TYPES:
@@ -142,7 +143,7 @@ def _place(word: str, index: int) -> tuple[int, int]:
             if left < count:
                 return number, left
             left -= count
-        # There is none: the first is what the message will name.
+        # There is none: the error message names the first type.
         return first, index
     for name, number, _ in _core.kinds():
         if name == word:
@@ -152,7 +153,7 @@ def _place(word: str, index: int) -> tuple[int, int]:
 
 
 def _at(number: int, index: int) -> device:
-    """The device of a type and number; what the extension module calls."""
+    """The device of a type and number; called by the extension module."""
     found = device._known.get((number, index))
     if found is None:
         found = object.__new__(device)
@@ -193,7 +194,7 @@ class Size(tuple[int, ...]):
         return Size(found) if isinstance(key, slice) else found
 
     def numel(self) -> int:
-        """How many elements a tensor of this shape has."""
+        """The number of elements of a tensor of this shape."""
         count = 1
         for size in self:
             count *= size
@@ -203,6 +204,6 @@ class Size(tuple[int, ...]):
         return f"infinicore.Size({list(self)})"
 
 
-# What the extension module makes of its numbers, from the first call on.
+# The types that the extension module returns, once it is loaded.
 _core._set_types(BY_NUMBER, Size, _at)
 _core._set_conversions(device, Device, Device.Type, DataType)

@@ -20,7 +20,7 @@ from infinicore.functions._index_checks import check_range, is_known
 
 @function
 def _bernoulli(input: Tensor) -> Tensor:
-    """The same type as the probabilities."""
+    """Cast to the type of the probabilities."""
     drawn = _core.empty(input.shape, types.float32, input.device)
     emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
     return (drawn < input).to(input.dtype)
@@ -52,7 +52,7 @@ def _log_normal(input: Tensor, mean: float, std: float) -> Tensor:
 
 @function
 def _geometric(input: Tensor, p: float) -> Tensor:
-    """ceil(log(1 - u) / log(1 - p)), and 1 at least."""
+    """max(1, ceil(log(1 - u) / log(1 - p)))."""
     drawn = _core.empty(input.shape, types.float64, input.device)
     emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
     trials = emit("ceil", emit("log1p", emit("neg", drawn)) / math.log1p(-p))
@@ -67,7 +67,7 @@ def _scaled(input: Tensor, mean: Any, std: Any) -> Tensor:
 
 @function
 def _places(input: Tensor, count: int) -> Tensor:
-    """Indices of the largest keys log(u) / p: as if they were drawn one after the other."""
+    """Indices of the largest keys log(u) / p: equivalent to drawing one after the other."""
     drawn = _core.empty(input.shape, types.float64, input.device)
     emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
     weights = input.to(types.float64)
@@ -81,7 +81,7 @@ def _places(input: Tensor, count: int) -> Tensor:
 
 @function
 def _drawn(input: Tensor, count: int) -> Tensor:
-    """Indices by the running sums of the weights, each number for itself."""
+    """Independent indices, by searching the cumulative sums of the weights."""
     sums = input.to(types.float64).cumsum(-1)
     drawn = _core.empty((*input.shape[:-1], count), types.float64, input.device)
     emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
@@ -97,8 +97,8 @@ def _need_floats(function: str, tensor: Tensor) -> None:
 def bernoulli(
     input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:
-    """1 with the probability that each element gives, else 0. With `p`, that is the probability of
-    all, and the input gives the shape and the type.
+    """1 with the probability given by each element, else 0. If `p` is given, it is the probability
+    of all elements, and the input determines only shape and type.
 
     >>> infinicore.bernoulli(infinicore.tensor([0.0, 1.0]))
     tensor([0., 1.])
@@ -119,8 +119,8 @@ def multinomial(
     generator: Generator | None = None,
     out: Any = None,
 ) -> Tensor:
-    """Indices that are drawn with the weights in the last dimension, with or without putting them
-    back: int64 of shape [num_samples], or [rows, num_samples].
+    """Indices sampled in proportion to the weights in the last dimension, with or without
+    replacement: int64 of shape [num_samples] or [rows, num_samples].
 
     >>> infinicore.multinomial(infinicore.tensor([0.0, 1.0]), 1)
     tensor([1])
@@ -162,8 +162,8 @@ def normal(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Random numbers of normal distributions. Mean and standard deviation are numbers, for a tensor
-    of a size, or tensors, for one of their shape.
+    """Random numbers from normal distributions. Mean and standard deviation are numbers, with a
+    size, or tensors, which determine the shape.
 
     >>> infinicore.normal(0.0, 1.0, (2, 3)).shape
     infinicore.Size([2, 3])
@@ -186,7 +186,7 @@ def normal(
 
 class _Methods(Methods):
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Fill with 1, with a probability, and 0 else."""
+        """Fill with 1 with the given probability, else with 0."""
         if isinstance(p, Tensor):
             check_range("bernoulli_", "p", p, 0, 1)
             return self.copy_(draw("bernoulli_", generator, _bernoulli, p.expand(*self.shape)))
@@ -195,7 +195,7 @@ class _Methods(Methods):
         return self.copy_(draw("bernoulli_", generator, _bernoulli, chances))
 
     def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with random numbers of an exponential distribution."""
+        """Fill with random numbers from an exponential distribution."""
         if lambd <= 0:
             raise ValueError(f"exponential_: lambd is {lambd}: expected more than 0")
         return self.copy_(draw("exponential_", generator, _exponential, self, float(lambd)))
@@ -203,7 +203,7 @@ class _Methods(Methods):
     def cauchy_(
         self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Fill with random numbers of a Cauchy distribution."""
+        """Fill with random numbers from a Cauchy distribution."""
         _need_floats("cauchy_", self)
         expect(sigma > 0, "cauchy_", "sigma", sigma, "more than 0")
         made = draw("cauchy_", generator, _cauchy, self, float(median), float(sigma))
@@ -212,7 +212,7 @@ class _Methods(Methods):
     def log_normal_(
         self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Fill with e to the power of random numbers of a normal distribution."""
+        """Fill with random numbers from a log-normal distribution."""
         _need_floats("log_normal_", self)
         expect(std > 0, "log_normal_", "std", std, "more than 0")
         made = draw("log_normal_", generator, _log_normal, self, float(mean), float(std))

@@ -1,4 +1,4 @@
-"""Dropout under the names of torch's lower level, and `native_channel_shuffle`."""
+"""Dropout under torch's low-level names, and `native_channel_shuffle`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ native_channel_shuffle = F.channel_shuffle
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """While training, 0 in place of each channel of input [N, C, ...] with probability p.
+    """While training, zero each channel of input [N, C, ...] with probability p.
 
     >>> infinicore.feature_dropout(infinicore.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
@@ -29,7 +29,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """`nn.functional.dropout`, and which elements it keeps.
+    """`nn.functional.dropout`, and a mask of the elements that it keeps.
 
     >>> infinicore.native_dropout(infinicore.ones(2), 0.5, False)[1]
     tensor([True, True])

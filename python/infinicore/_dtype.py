@@ -1,4 +1,4 @@
-"""Element types, and what becomes of them when they meet."""
+"""Element types and type promotion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from infinicore.op._table import DTYPES
 
-# infiniDtype_t, by the names of infinicore::DataType.
+# The values of infiniDtype_t, under the names of infinicore::DataType.
 if TYPE_CHECKING:
 
     class DataType(IntEnum): ...
@@ -19,7 +19,7 @@ else:
 class dtype:  # noqa: N801
     """The type of a tensor's elements. There is one object of each: `infinicore.float32`, ...
 
-    `dtype(underlying)` is the one of a number of the C interface (`_underlying`).
+    `dtype(underlying)` converts a number of the C interface (`_underlying`).
     """
 
     __slots__ = ("_code", "_name", "_underlying", "itemsize")
@@ -121,7 +121,8 @@ _default = float32
 
 
 def set_default_dtype(value: dtype) -> None:
-    """The type that integers become where a function gives floats, and of `rand` and its like.
+    """Set the default floating-point type: of `rand` and similar functions, and of functions of
+    integers that return floats.
 
     >>> infinicore.set_default_dtype(infinicore.float64)
     """
@@ -131,11 +132,11 @@ def set_default_dtype(value: dtype) -> None:
     _default = value
     from infinicore import _core
 
-    _core.forget_all_recipes()  # what was traced has the former one in it
+    _core.forget_all_recipes()  # traced functions contain the former one
 
 
 def get_default_dtype() -> dtype:
-    """The type that integers become where a function gives floats; float32 at first."""
+    """The default floating-point type, initially float32."""
     return _default
 
 
@@ -147,7 +148,7 @@ _FLOATS = {"F8": 0, "F16": 1, "BF16": 1, "F32": 2, "F64": 3}
 
 
 def category(kind: dtype) -> int:
-    """0: truth values, 1: integers, 2: floats, 3: complex numbers."""
+    """0: booleans, 1: integers, 2: floats, 3: complex numbers."""
     if kind is bool_:
         return 0
     if kind.is_complex:

@@ -1,4 +1,4 @@
-"""Elements into tensors: conversions, copies, fills."""
+"""Writing elements into tensors: conversions, copies, fills."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def _cast(target: Tensor, source: Tensor) -> None:
 
 
 def write_elements(target: Tensor, source: Tensor) -> None:
-    """Elements of one shape in another type. The two must not overlap."""
+    """Converts elements to another type. The two tensors have the same shape and must not
+    overlap."""
     _convert(target, source)
 
 
@@ -45,7 +46,7 @@ def _fill(input: Tensor, value: Operand) -> Tensor:
 
 
 def fill(tensor: Tensor, value: Any) -> Tensor:
-    """A number, or a tensor of no dimensions, into every element."""
+    """Writes a number, or a zero-dimensional tensor, to every element."""
     if isinstance(value, Tensor):
         if value.ndim:
             raise ValueError(f"fill_: value has {value.ndim} dimensions: expected a number")
@@ -62,7 +63,8 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
 
 
 def copy(tensor: Tensor, source: Any) -> Tensor:
-    """Elements of anything with values into a tensor: any strides, types and devices, broadcast."""
+    """Copies a number, an array or a tensor into a tensor: any strides, types and devices,
+    broadcast."""
     if _core.copy_alike(tensor, source):
         return tensor
     if not isinstance(source, Tensor):
@@ -78,7 +80,7 @@ def copy(tensor: Tensor, source: Any) -> Tensor:
                 f" {tuple(tensor.shape)}"
             ) from None
     if source.device is not tensor.device:
-        # Converted where it is, so that no more than needed is transferred.
+        # Converted on the source device, so that no more than needed is transferred.
         if source.dtype is not tensor.dtype:
             source = converted(source, tensor.dtype)
     elif source.dtype is not tensor.dtype:

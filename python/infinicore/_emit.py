@@ -1,5 +1,5 @@
-"""Operators on tensors: operands are brought to one type and shape, results are made, one step is
-run or noted down."""
+"""Calls operators on tensors: promotes and broadcasts operands, allocates results, and runs or
+records the step."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ Tensor = _core.Tensor
 
 
 def result_type(*operands: Any) -> dtype:
-    """The type in which tensors and numbers meet. Tensors with dimensions count first, then those
-    without, then numbers; a lower rank matters only if its category is higher.
+    """The type that tensors and numbers are promoted to. Tensors with dimensions take precedence
+    over zero-dimensional ones, and those over numbers; the latter matter only if their category is
+    higher.
 
     >>> infinicore.result_type(infinicore.ones(2, dtype=infinicore.float16), 2.5)
     infinicore.float16
@@ -47,7 +48,7 @@ def result_type(*operands: Any) -> dtype:
     made: dtype | None = None
     for chosen in best:
         if chosen is not None and (made is None or category(chosen) > category(made)):
-            # A complex number has the precision of the floats that it meets.
+            # A complex number has the precision of the floats that it is combined with.
             if made is not None and category(made) == 2:
                 chosen = complex128 if made is float64 else complex64
             made = chosen
@@ -81,7 +82,7 @@ def _constant(value: Any, text: str, code: dtype, where: device) -> Tensor:
 
 
 def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
-    """An operand as a tensor of this type: numbers become tensors of no dimensions."""
+    """An operand as a tensor of this type: numbers become zero-dimensional tensors."""
     if isinstance(operand, Tensor):
         if operand.dtype is kind:
             return operand
@@ -94,7 +95,7 @@ def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
         return _complex_constant(operand, kind, where)
     if kind.is_floating_point:
         operand = float(operand)
-    # The text tells apart what is equal: 1 and True, 0.0 and -0.0.
+    # The text distinguishes equal values: 1 and True, 0.0 and -0.0.
     return _constant(operand, repr(operand), kind, where)
 
 
@@ -117,8 +118,8 @@ def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
 
 
 def _convert(target: Tensor, source: Tensor) -> None:
-    """Elements of one shape into another type. The real parts of complex numbers go into real ones;
-    real numbers have the imaginary part 0."""
+    """Converts elements to another type. Complex numbers lose their imaginary part when converted
+    to real ones; real numbers get the imaginary part 0."""
     cast = operator_named("cast")
     if not target.dtype.is_complex and not source.dtype.is_complex:
         return _step(cast, [target, source], {})
@@ -149,7 +150,7 @@ _SAME, _PART = 1, 2
 
 
 def _meets(out: Tensor, operand: Tensor) -> int:
-    """How the memory of `out`, an argument of the traced call, meets that of another one."""
+    """How the memory of `out` overlaps that of another argument of the traced call."""
     code = _core.out_meets(out, operand)
     if code == _SAME and (
         out.shape != operand.shape
@@ -161,7 +162,8 @@ def _meets(out: Tensor, operand: Tensor) -> int:
 
 
 def _is_covered(this: Function, name: str, out: Tensor, given: Sequence[Any]) -> bool:
-    """Whether writing output `name` to `out` would change what the operator has yet to read."""
+    """Whether writing output `name` to `out` would overwrite input that the operator has not read
+    yet."""
     over = this.in_place.get(name)
     for (input_name, *_), operand in zip(this.inputs, given, strict=True):
         for each in operand if isinstance(operand, list) else (operand,):
@@ -177,7 +179,8 @@ def _is_covered(this: Function, name: str, out: Tensor, given: Sequence[Any]) ->
 
 
 def _memory_order(tensor: Tensor) -> list[int]:
-    """The dimensions of more than one element, outermost first; none if elements share memory."""
+    """The dimensions with more than one element, outermost first; empty if elements share
+    memory."""
     steps = list(zip(tensor.shape, tensor.stride(), strict=True))
     order = [i for i, (size, _) in enumerate(steps) if size != 1]
     if any(steps[i][1] <= 0 for i in order):
@@ -186,8 +189,8 @@ def _memory_order(tensor: Tensor) -> list[int]:
 
 
 def ordered_strides(shape: Sequence[int], inputs: Sequence[Any]) -> tuple[int, ...] | None:
-    """Strides of a map's result that lies in memory as its inputs of this shape do, if they agree;
-    None: contiguous."""
+    """The strides of an elementwise result: those of the inputs of this shape, if they agree; None:
+    contiguous."""
     order: list[int] = []
     for each in inputs:
         if not isinstance(each, Tensor) or tuple(each.shape) != tuple(shape):
@@ -211,15 +214,16 @@ _complex_way: list[Callable[..., Any]] = []
 
 
 def take_complex(way: Callable[..., Any]) -> None:
-    """What `emit` does with complex operands, which is made of other operators: _complex_emit."""
+    """The function that `emit` calls for complex operands, composed of other operators:
+    _complex_emit."""
     _complex_way[:] = [way]
 
 
 def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
-    """Run an operator. Inputs are in the order of `infinicore.op`'s function of that name.
+    """Run an operator. Inputs are in the order of the function of that name in `infinicore.op`.
 
-    Operands that share a type in the declaration are promoted to a common one, numbers among them;
-    operands of one shape are broadcast. Without `out` results are made.
+    Operands that share a type in the declaration, including numbers, are promoted to a common one;
+    operands that share a shape are broadcast. Without `out`, results are allocated.
     """
     this = operator_named(name)
     if len(inputs) < len(this.inputs):
@@ -245,12 +249,12 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     if this.added_to and wanted[0] is None and values[this.added_to[1]]:
         raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
     where = device_of(given) if given else wanted[0].device
-    keeps_order = this.is_map and name != "rearrange"  # which is asked for another order
+    keeps_order = this.is_map and name != "rearrange"  # which is asked for a different order
     for each in this.infer(tensors, values):
         order = ordered_strides(each.shape, given) if keeps_order else None
         tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where, order)
     updated = _laid_out(this, tensors)
-    # What it updates may have been brought to another type.
+    # An updated operand may have been converted to another type.
     modified = [i for i, (_, place, *_) in enumerate(this.inputs) if place in this.modified]
     updated += [(inputs[i], given[i]) for i in modified]
     _step(this, tensors, values)
@@ -268,7 +272,7 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
 
 
 def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
-    """Inputs whose types are tied to one another, in a type that all have."""
+    """Converts inputs whose types must agree to a common type."""
     given = list(inputs)
     groups: dict[str, list[int]] = {}
     allowed: dict[str, str] = {tensor.name: tensor.kinds for tensor in this.tensors}
@@ -309,15 +313,15 @@ def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _tie(name: str, kinds: dict[str, str]) -> str:
-    """The tensor that decides about the type of this one."""
+    """The tensor that determines the type of this one."""
     while kinds[name].startswith("="):
         name = kinds[name][1:]
     return name
 
 
 def _fitting(this: Function, kind: dtype, allowed: list[str], narrows: bool) -> dtype:
-    """The type itself if the operator takes it, else the one that its values go to. Types that no
-    result follows may be narrowed: int64 indices where int32 is taken."""
+    """The type itself if the operator supports it, else one that its values are converted to. Types
+    that no result depends on may be narrowed: int64 indices to int32."""
     if kind._code in allowed or not allowed or allowed[0][0] in "=+":
         return kind
     if category(kind) < 2 and get_default_dtype()._code in allowed:
@@ -353,7 +357,8 @@ def _outputs(this: Function, out: Any) -> list[Any]:
 def _target(
     this: Function, slot: Sequence[Any], out: Tensor, tensors: list[Any], given: list[Any]
 ) -> Tensor:
-    """What an operator writes: `out`, or memory of its own that is copied to `out` afterwards."""
+    """The tensor that an operator writes: `out`, or a temporary that is copied to `out`
+    afterwards."""
     name, place, _ = slot
     kind = out.dtype
     if this.is_map:
@@ -376,16 +381,16 @@ def _target(
 
 
 def fits_layout(tensor: Tensor, letter: str) -> bool:
-    """Whether an operator takes the strides: "d" wants no gaps, "1" none between the elements of
-    the last dimension."""
+    """Whether an operator accepts the strides: "d" requires a dense tensor, "1" unit stride in the
+    last dimension."""
     if letter == "1":
         return tensor.ndim == 0 or tensor.shape[-1] <= 1 or tensor.stride(-1) == 1
     return letter == "." or bool(tensor.is_contiguous())
 
 
 def _laid_out(this: Function, tensors: list[Any]) -> list[tuple[Tensor, Tensor]]:
-    """Puts dense copies in the place of tensors whose strides the operator does not take. Gives
-    back those that it updates, with their copies."""
+    """Replaces tensors whose strides the operator does not support by dense copies. Returns the
+    updated tensors with their copies."""
     updated = []
     for place, letter in this.layouts.items():
         given = tensors[place]
@@ -413,7 +418,8 @@ def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
 
 
 def check_out_type(name: str, out: Any, kind: dtype) -> None:
-    """A TypeError unless results of this type go into `out`: floats do not go into integers."""
+    """Raises TypeError unless results of this type can be stored in `out`: floats cannot be stored
+    as integers."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}: out is {type(out).__name__}: expected a tensor")
     if category(kind) > category(out.dtype):
@@ -423,7 +429,7 @@ def check_out_type(name: str, out: Any, kind: dtype) -> None:
 
 
 def placed(name: str, made: Tensor, out: Any) -> Tensor:
-    """The result, or `out` with its elements."""
+    """The result, copied to `out` if that is given."""
     if out is None:
         return made
     check_out_type(name, out, made.dtype)
@@ -433,7 +439,7 @@ def placed(name: str, made: Tensor, out: Any) -> Tensor:
 
 
 def copy(name: str, target: Tensor, source: Tensor) -> None:
-    """Elements of a tensor into another, which may have another type."""
+    """Copies the elements of a tensor into another, which may have a different type."""
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}: out is {type(target).__name__}: expected a tensor")
     if target is source:

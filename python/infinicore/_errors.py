@@ -1,9 +1,9 @@
-"""Errors in the words of the function that was called.
+"""Error messages in terms of the function that the user called.
 
-A function is made of others, and an error that one of them raises speaks of that one. On its way
-out through a public function (a native callable, which hands failed calls to `explain`) it gets the
-public function's name, and the argument that the user gave and what was expected of it. Calls that
-succeed pay nothing for it.
+Functions are composed of others, and an error raised by one of those names that one. When it leaves
+a public function (a native callable, which passes failed calls to `explain`), it is rewritten with
+the public function's name, the user's argument and what was expected of it. Successful calls cost
+nothing extra.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Any
 from infinicore import _core
 from infinicore._dtype import NAMES, dtype
 
-# Their text is their only argument, so that it can be replaced; those derived from them are
-# somebody's own.
+# Their text is their only argument, so it can be replaced; subclasses are left alone.
 _PLAIN = {TypeError, ValueError, IndexError, RuntimeError, NotImplementedError, OverflowError}
 _PLAIN |= {AttributeError, ZeroDivisionError, MemoryError}
-# Where an argument of a wrong type is the likely reason.
+# Errors for which an argument of a wrong type is the likely cause.
 _OF_TYPES = (TypeError, AttributeError, OverflowError)
 
 KNOWN: set[str] = set()  # names of functions, as errors begin with them
@@ -29,21 +28,21 @@ _HEAD = re.compile(r"([A-Za-z_][\w.]*)(?:\(\))?: ")
 _NOT_BOUND = re.compile(r"[\w.<>]*?(\w+)\(\) (?=missing|takes|got|requires)")
 _SUBJECT = re.compile(r"(\w+)(?=(?:\[[^]]*\]|\.\w+)* (?:is|has)\b)")
 _SIGNATURE = re.compile(r"^\s+\d+\. \w+(\(.*\)) -> .*$", re.MULTILINE)
-_LONGEST = 40  # of a value in a text
+_LONGEST = 40  # length of a value in a message
 _FEW = 8  # elements of a list that a message shows
 
 
 def explain(
     function: Any, error: BaseException, args: tuple[Any, ...], names: tuple[str, ...] | None
 ) -> BaseException:
-    """The error, or another one in its place."""
+    """The error, or one to raise in its place."""
     is_plain = type(error) in _PLAIN or type(error).__name__ == "LinAlgError"
     if not is_plain or error.args != (str(error),) or not _is_ours(error):
         return error
     name = name_of(function)
     heads, text = _split(str(error))
     if heads and set(heads) <= {name, name.rstrip("_")} and "incompatible" not in text:
-        error.args = (f"{name}: {text}",)  # its own words, or those of the form not in place
+        error.args = (f"{name}: {text}",)  # its own names, or those of the out-of-place form
         return error
     given = dict(_given(function, args, names))
     wrong = wrong_argument(function, given) if type(error) in _OF_TYPES or not heads else None
@@ -67,7 +66,7 @@ def name_of(function: Any) -> str:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Not so those of functions that users give to ours."""
+    """Not for functions that users pass to ours."""
     trace = error.__traceback__
     if trace is None:
         return True
@@ -77,7 +76,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _split(text: str) -> tuple[list[str], str]:
-    """Names of functions before the text, and the text."""
+    """Splits off function names in front of the text."""
     if found := _NOT_BOUND.match(text):
         return [], text[found.end() :]
     heads: list[str] = []
@@ -115,8 +114,8 @@ def _given(
 def wrong_argument(
     function: Any, given: Mapping[str, Any], only: tuple[str, ...] = ()
 ) -> str | None:
-    """What is said about the first argument that is not of its parameter's type; about those of
-    certain types only."""
+    """Describes the first argument that does not have its parameter's type, among parameters of
+    known types."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -157,7 +156,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or hasattr(value, "__iter__")
 
 
-# By the text of an annotation; others, such as Any, say nothing.
+# By the text of the annotation; others, such as Any, are not checked.
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Tensor": ("a tensor", _is_tensor),
     "Operand": ("a tensor or a number", lambda value: _is_tensor(value) or _is_number(value)),
@@ -180,7 +179,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def _in_words_of(given: dict[str, Any], text: str) -> str:
-    """The text with the names that the user knows; with all arguments if it has none of them."""
+    """The text with the public parameter names; if it mentions none, all arguments are appended."""
     if "incompatible function arguments" in text and (expected := _SIGNATURE.findall(text)):
         text = f"the arguments don't fit: expected {' or '.join(expected)}"
     text = re.sub(r"\b(\w+)_desc\b", r"\1", text)
@@ -197,7 +196,7 @@ def _in_words_of(given: dict[str, Any], text: str) -> str:
 
 
 def _is_about(value: Any, text: str) -> bool:
-    """Whether the text says of something what is true of the value."""
+    """Whether a description in the text matches the value."""
     _, _, said = text.partition(" is ") if " is " in text else text.partition(" has ")
     found, _, _ = said.partition(": expected")
     if isinstance(value, _core.Tensor):

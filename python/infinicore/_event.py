@@ -1,4 +1,4 @@
-"""Events: marks in streams."""
+"""Events: markers in streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["DeviceEvent"]
 
 
 def handle_of(stream: Any) -> int | None:
-    """The handle of a stream: a number, or an object that has one."""
+    """The handle of a stream, from a number or an object that has one."""
     if stream is None or isinstance(stream, int):
         return stream
     handle = getattr(stream, "handle", None)
@@ -21,7 +21,7 @@ def handle_of(stream: Any) -> int | None:
 
 
 class DeviceEvent:
-    """A mark that is put into a device's stream: to wait for, or to measure time between two.
+    """A marker in a device's stream, to wait for or to measure time with.
 
     >>> begin, end = infinicore.DeviceEvent(True), infinicore.DeviceEvent(True)
     >>> begin.record()
@@ -47,7 +47,7 @@ class DeviceEvent:
         self._interprocess = bool(interprocess)
 
     def record(self, stream: Any = None) -> None:
-        """Put the event into a stream: it is complete when the work before it is done."""
+        """Record the event in a stream: it is complete when all earlier work is done."""
         self._event.record(handle_of(stream))
 
     def synchronize(self) -> None:
@@ -59,7 +59,7 @@ class DeviceEvent:
         return self._event.query()
 
     def elapsed_time(self, other: DeviceEvent) -> float:
-        """Milliseconds from this event to another. Both have to be made with `enable_timing`."""
+        """Milliseconds from this event to another. Both must be created with `enable_timing`."""
         if not isinstance(other, DeviceEvent):
             raise TypeError(f"elapsed_time: expected a DeviceEvent, got {type(other).__name__}")
         if not (self._enable_timing and other._enable_timing):
@@ -67,7 +67,7 @@ class DeviceEvent:
         return self._event.elapsed_time(other._event)
 
     def wait(self, stream: Any = None) -> None:
-        """Let a stream wait for the event before it goes on."""
+        """Make a stream wait for the event before its later work."""
         self._event.wait(handle_of(stream))
 
     @property

@@ -1,4 +1,4 @@
-"""Tensors from other libraries' memory, and for them."""
+"""Exchange of tensors with other libraries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from infinicore._tensor import Methods, Tensor
 def from_numpy(
     np_array: Any, *, dtype: Any = None, device: Any = None, copy: bool = True
 ) -> Tensor:
-    """A copy of a NumPy array, which may be of ml_dtypes' bfloat16 too. Without `copy` the memory
-    is shared where it can be.
+    """A tensor with a copy of a NumPy array, including ml_dtypes' bfloat16. With `copy=False` the
+    memory is shared where possible.
 
     >>> infinicore.from_numpy(numpy.array([1.0, 2.0]))
     tensor([1., 2.], dtype=infinicore.float64)
@@ -40,8 +40,8 @@ def from_numpy(
 
 
 def from_torch(torch_tensor: Any) -> Tensor:
-    """A torch tensor's memory as a tensor: both see what is written to it, and it lives as long as
-    one of them.
+    """A tensor that shares the memory of a torch tensor: writes are visible in both, and the memory
+    lives as long as either.
 
     >>> infinicore.from_torch(torch.ones(2))
     tensor([1., 1.])
@@ -53,7 +53,7 @@ def from_torch(torch_tensor: Any) -> Tensor:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """The memory of anything with `__dlpack__` as a tensor. It lives as long as the tensor.
+    """A tensor that shares the memory of any object with `__dlpack__`, and keeps it alive.
 
     >>> infinicore.from_dlpack(numpy.ones(2))
     tensor([1., 1.], dtype=infinicore.float64)
@@ -70,7 +70,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def from_blob(data_ptr: int, size: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Memory at an address as a tensor without gaps. The memory has to outlive it.
+    """A contiguous tensor over memory at an address. The memory must outlive it.
 
     >>> x = infinicore.ones(4)
     >>> infinicore.from_blob(x.data_ptr(), (2, 2), dtype=infinicore.float32)
@@ -90,7 +90,7 @@ def from_blob(data_ptr: int, size: Any, *, dtype: Any = None, device: Any = None
 def strided_from_blob(
     data_ptr: int, size: Any, strides: Any, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Memory at an address as a tensor with these strides, counted in elements.
+    """A tensor over memory at an address with the given strides, counted in elements.
 
     >>> x = infinicore.arange(2)
     >>> infinicore.strided_from_blob(x.data_ptr(), (2, 2), (0, 1), dtype=infinicore.int64)
@@ -113,7 +113,7 @@ def _address(function: str, value: Any) -> int:
 
 
 def frombuffer(buffer: Any, *, dtype: dtype_class, count: int = -1, offset: int = 0) -> Tensor:
-    """Bytes of an object with the buffer protocol as a tensor of one dimension, without a copy.
+    """A one-dimensional tensor that shares the memory of an object with the buffer protocol.
 
     >>> infinicore.frombuffer(bytearray(8), dtype=infinicore.float32)
     tensor([0., 0.])
@@ -136,7 +136,7 @@ def frombuffer(buffer: Any, *, dtype: dtype_class, count: int = -1, offset: int 
 
 
 def from_list(data: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of a list of numbers, or of lists of numbers of one length; on the CPU.
+    """A tensor on the CPU from a list of numbers, or a list of equally long lists of numbers.
 
     >>> infinicore.from_list([[1, 2], [3, 4]], dtype=infinicore.float32)
     tensor([[1., 2.],
@@ -152,7 +152,8 @@ def from_list(data: Any, *, dtype: Any = None) -> Tensor:
 
 
 def from_list_by_numpy(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of nested lists, however deep. The type is NumPy's choice: int64, float64 or bool.
+    """A tensor from lists nested to any depth. The type is the one that NumPy chooses: int64,
+    float64 or bool.
 
     >>> infinicore.from_list_by_numpy([[1, 2], [3, 4]]).dtype
     infinicore.int64
@@ -175,7 +176,7 @@ def _listed(function: str, data: Any) -> tuple[list[Any], list[int]]:
 
 # ---- For others ----------------------------------------------------------------------------------
 
-# What __array_interface__ calls the types; others have no name there.
+# The type names of __array_interface__; other types have none.
 _TYPESTR = {
     "BOOL": "|b1",
     "BYTE": "|u1",
@@ -193,7 +194,7 @@ _TYPESTR = {
     "C64": "<c8",
     "C128": "<c16",
 }
-# Types of ml_dtypes, and integers of their size.
+# Types of ml_dtypes, and integer types of the same size.
 _ML_DTYPES = {"BF16": ("bfloat16", types.uint16), "F8": ("float8_e4m3fn", types.uint8)}
 
 
@@ -218,8 +219,8 @@ def _to_numpy(tensor: Tensor) -> Any:
 
 class _Methods(Methods):
     def numpy(self, *, force: bool = False) -> Any:
-        """The tensor as a NumPy array, which shares its memory. With `force` a tensor of a device
-        is copied to the host.
+        """The tensor as a NumPy array that shares its memory. With `force`, a tensor on a device is
+        copied to the host.
 
         >>> infinicore.ones(2).numpy()
         array([1., 1.], dtype=float32)
@@ -268,7 +269,7 @@ class _Methods(Methods):
             "typestr": _TYPESTR[code],
             "strides": tuple(step * self.itemsize for step in self.stride()),
             "data": (self.data_ptr() if self.numel() else 0, False),
-            # Who reads it does so behind this stream's work; 1 is CUDA's default stream.
+            # The consumer synchronizes with this stream; 1 is CUDA's default stream.
             "stream": _core.stream_on(self.device) or 1,
         }
 

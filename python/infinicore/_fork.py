@@ -1,13 +1,13 @@
-"""Lets fork() wait until no other thread is importing a module of this package.
+"""Makes fork() wait until no other thread is importing a module of this package.
 
-The child has only the forking thread, and the lock of a module that another thread was importing
-would stay held there for ever: Python resets its lock of all imports, but not those of modules.
-An import that has not come so far as this file cannot be waited for.
+Only the forking thread exists in the child, where the lock of a module that another thread was
+importing would stay held forever: Python resets its global import lock, but not those of modules.
+Imports that have not reached this file yet are not waited for.
 """
 
 from __future__ import annotations
 
-# Nothing that takes time to import: until the end of this file, a fork does not wait.
+# Only quick imports: until the end of this file, fork() does not wait.
 import _frozen_importlib
 import _imp
 import _thread
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PREFIX = f"{__package__}."
-_LOCKS = getattr(_frozen_importlib, "_module_locks", {})  # weak references by modules' names
+_LOCKS = getattr(_frozen_importlib, "_module_locks", {})  # weak references by module name
 
 
 def _held_by_other() -> Any:
-    """The lock of a module of this package that another thread holds."""
+    """A module lock of this package that another thread holds."""
     for name, reference in list(_LOCKS.items()):
         if name == __package__ or name.startswith(_PREFIX):
             lock = reference()
@@ -33,7 +33,8 @@ def _held_by_other() -> Any:
 
 def _before() -> None:
     while True:
-        # With this lock nobody begins an import; but those that began need it to go on.
+        # While this lock is held no import can begin, but imports that have begun need it to
+        # continue.
         _imp.acquire_lock()
         lock = _held_by_other()
         if lock is None:
@@ -41,7 +42,7 @@ def _before() -> None:
         _imp.release_lock()
         try:
             lock.acquire()
-        except RuntimeError:  # its owner waits for this thread, which forks in an import
+        except RuntimeError:  # its owner waits for this thread, which forks during an import
             _imp.acquire_lock()
             return
         lock.release()

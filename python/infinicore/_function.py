@@ -1,11 +1,11 @@
-"""The decorator that makes a function of a body.
+"""The decorator that turns a body into a function of the package.
 
-A body is written as if it ran on tensors. It is run once for each signature (layouts of tensors,
-values of everything else), over tensors without data; the operators that it calls are noted down,
+A body is written as if it ran on tensors. It runs once for each signature (layouts of tensors,
+values of everything else), on tensors without data; the operators that it calls are recorded,
 fused, and replayed by the extension module from then on.
 
-A parameter annotated `Operand` takes a tensor or a number; a number's value is no part of the
-signature, and the body sees a tensor of no dimensions in its place.
+A parameter annotated `Operand` takes a tensor or a number; a number's value is not part of the
+signature, and the body sees a zero-dimensional tensor in its place.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ from infinicore._errors import KNOWN
 if TYPE_CHECKING:
     from infinicore._tensor import Tensor
 
-    # What the body sees. Callers may give numbers: the package's stub says so.
+    # What the body sees. Callers may also pass numbers, as the package's stub says.
     Operand: TypeAlias = Tensor
 else:
-    Operand = Annotated[Any, "Operand"]  # known again by this word
+    Operand = Annotated[Any, "Operand"]  # recognized by this text
 
 _core.add_identity_type(dtype)
 _core.add_identity_type(device)
-# By name, as Python's functions.
+# Pickled by name, like Python functions.
 copyreg.pickle(_core.Function, lambda made: str(made.__qualname__))  # type: ignore[attr-defined]
 
 Result = TypeVar("Result")
 
 _MISSING = object()
 
-FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
+FUNCTIONS: dict[str, Any] = {}  # all functions by name, for tests and docs
 
 
 def function(body: Callable[..., Result]) -> Callable[..., Result]:
-    """A function of the package, with `out=` if the body returns something and has not got it."""
+    """A function of the package, with an `out=` argument if the body returns something and has
+    none."""
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
     inner: Callable[..., Any] = body
@@ -64,7 +65,8 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
 
     @functools.wraps(inner)
     def outer(*args: Any, **keywords: Any) -> Any:
-        # Arrays and numbers of others end up here, because they say nothing about their values.
+        # Arrays and numbers of other libraries arrive here, because their values are not part of
+        # the signature.
         if any(map(_is_foreign, args)) or any(map(_is_foreign, keywords.values())):
             own = {name: _own(value) for name, value in keywords.items()}
             return made(*map(_own, args), **own)
@@ -81,8 +83,9 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def as_operator(made: Any, reflected: bool = False) -> Any:
-    """A function as a method such as `__add__`, which leaves what is neither a tensor nor a number
-    to the other operand; with its operands exchanged if it is `reflected`, as `__radd__` is."""
+    """A function as a method such as `__add__`, which returns NotImplemented for operands that are
+    neither tensors nor numbers; with its operands exchanged if it is `reflected`, like
+    `__radd__`."""
     outer, rows = made._made_of
 
     @functools.wraps(outer)
@@ -98,7 +101,7 @@ def as_operator(made: Any, reflected: bool = False) -> Any:
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether it is an array of another library: NumPy's, torch's, or any with DLPack."""
+    """Whether an object is an array of another library: NumPy, torch, or any with DLPack."""
     if isinstance(value, _core.Tensor):
         return False
     return hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
@@ -113,8 +116,8 @@ def _own(value: Any) -> Any:
 def _with_checks(
     name: str, parameters: list[inspect.Parameter], body: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The body, which is given tensors where it says so. It runs once for a signature, so that this
-    costs nothing later."""
+    """The body, with a check of the arguments annotated as tensors. It runs once for a signature,
+    so the check costs nothing later."""
     wanted: list[tuple[int, str, tuple[type, ...], bool, str]] = []
     for place, parameter in enumerate(parameters):
         kind = str(parameter.annotation)
@@ -150,7 +153,7 @@ def _with_out(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write(name: str, out: Any, result: Any) -> Any:
-    """Results into the tensors given for them, which are returned."""
+    """Copies results into the `out` tensors, which are returned."""
     if isinstance(result, (tuple, list)):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}: out is {type(out).__name__}: expected {len(result)} tensors")

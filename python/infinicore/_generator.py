@@ -1,5 +1,5 @@
-"""Where random numbers come from: a seed, and a count of the numbers that were taken. The same
-state gives the same numbers on every device."""
+"""Random number generators: a seed and a count of the numbers drawn. The same state gives the same
+numbers on every device."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 Tensor = _core.Tensor
 Made = TypeVar("Made")
-_FIRST_SEED = 67280421310721  # of a new generator, as torch's
+_FIRST_SEED = 67280421310721  # of a new generator, as in torch
 _STATE_BYTES = 16  # the seed and the count
 
 
 class Generator:
-    """A sequence of random numbers of its own, for `generator=`.
+    """An independent sequence of random numbers, for `generator=`.
 
     >>> generator = infinicore.Generator().manual_seed(7)
     >>> first = infinicore.rand(2, generator=generator)
@@ -49,16 +49,16 @@ class Generator:
 
     @property
     def device(self) -> device_class:
-        """The device that it was made for. It serves all of them."""
+        """The device that it was created for. It can be used on all of them."""
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin the sequence that belongs to a seed."""
+        """Set the seed, and restart the sequence."""
         self._sequence.restart(_bits("manual_seed", seed))
         return self
 
     def seed(self) -> int:
-        """Begin a sequence that nobody knows; its seed is returned."""
+        """Set a nondeterministic seed, and return it."""
         number = random.SystemRandom().getrandbits(63)
         self._sequence.restart(number)
         return number
@@ -68,13 +68,13 @@ class Generator:
         return self._sequence.seed
 
     def get_state(self) -> Tensor:
-        """Where the sequence is, as bytes for `set_state`."""
+        """The current state, as bytes for `set_state`."""
         counts = (self._sequence.seed, self._sequence.taken)
         data = b"".join(each.to_bytes(8, "little") for each in counts)
         return _core.from_bytes(data, (_STATE_BYTES,), uint8, device_class("cpu"))
 
     def set_state(self, new_state: Tensor) -> None:
-        """Go on where the sequence was when `get_state` gave these bytes."""
+        """Restore a state that `get_state` returned."""
         is_state = isinstance(new_state, Tensor) and new_state.dtype is uint8
         if not is_state or tuple(new_state.shape) != (_STATE_BYTES,):
             raise TypeError(
@@ -85,7 +85,7 @@ class Generator:
         self._sequence.restart(*(int.from_bytes(data[i : i + 8], "little") for i in (0, 8)))
 
     def clone_state(self) -> Generator:
-        """Another generator that goes on from here."""
+        """A new generator with the same state."""
         made = Generator(self._device)
         made._sequence.restart(self._sequence.seed, self._sequence.taken)
         return made
@@ -118,12 +118,12 @@ def _bits(function: str, seed: Any) -> int:
     return number % (1 << 64)
 
 
-default_generator = Generator()  # it serves all that name no other
+default_generator = Generator()  # used by all calls without a generator
 default_generator._sequence = _core.default_sequence()
 
 
 def draw(function: str, generator: Any, fill: Callable[..., Made], *args: Any) -> Made:
-    """`fill(*args)`, with random numbers of a generator."""
+    """`fill(*args)`, with random numbers from a generator."""
     if generator is None or generator is default_generator:
         return fill(*args)
     if not isinstance(generator, Generator):
@@ -142,7 +142,7 @@ def draw(function: str, generator: Any, fill: Callable[..., Made], *args: Any) -
 
 
 def manual_seed(seed: int) -> Generator:
-    """Begin the sequence of random numbers that belongs to a seed.
+    """Set the seed of the default generator, and restart its sequence.
 
     >>> generator = infinicore.manual_seed(0)
     """
@@ -150,7 +150,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def initial_seed() -> int:
-    """The seed of the sequence of random numbers.
+    """The seed of the default generator.
 
     >>> generator = infinicore.manual_seed(7)
     >>> infinicore.initial_seed()
@@ -160,7 +160,7 @@ def initial_seed() -> int:
 
 
 def seed() -> int:
-    """Begin a sequence of random numbers that nobody knows; its seed is returned.
+    """Set a nondeterministic seed for the default generator, and return it.
 
     >>> number = infinicore.seed()
     """
@@ -168,7 +168,7 @@ def seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Where the sequence of random numbers is, as bytes for `set_rng_state`.
+    """The state of the default generator, as bytes for `set_rng_state`.
 
     >>> state = infinicore.get_rng_state()
     """
@@ -176,7 +176,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Go on where the sequence of random numbers was when `get_rng_state` gave these bytes.
+    """Restore a state that `get_rng_state` returned.
 
     >>> infinicore.set_rng_state(infinicore.get_rng_state())
     """

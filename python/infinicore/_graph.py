@@ -1,4 +1,4 @@
-"""Graphs: operations recorded once, fused, with their memory planned, and replayed.
+"""Graphs: operations recorded once, fused, planned in memory, and replayed.
 
     infinicore.start_graph_recording()
     y = model(x)                       # nothing runs
@@ -30,11 +30,11 @@ class Node(NamedTuple):
     """One launch of a graph: an operator, or several that were fused ("add+gelu")."""
 
     name: str
-    arguments: tuple[Argument | None, ...]  # None: an absent one
+    arguments: tuple[Argument | None, ...]  # None: an absent operand
 
 
 class Argument(NamedTuple):
-    memory: str  # a name for its memory: i0 an input, c0 a constant, t0 inside the graph
+    memory: str  # the name of its memory: i0 an input, c0 a constant, t0 a temporary
     offset: int
     dtype: Any
     shape: tuple[int, ...]
@@ -50,12 +50,12 @@ class Argument(NamedTuple):
 
 
 class Graph:
-    """Recorded operations. `run()` does them again, with the tensors that they were recorded with.
+    """Recorded operations. `run()` replays them on the tensors that they were recorded with.
 
-    `inputs` are the tensors that the graph reads and does not make, in the order of their first
-    use; write new values into them (`copy_`) before a run. `outputs` are tensors that were made
-    while recording and are still held, and tensors that the graph only writes: they have the
-    results after it. All memory that a run needs is kept by the graph.
+    `inputs` are the tensors that the graph reads but does not produce, in the order of their first
+    use; write new values into them (`copy_`) before a run. `outputs` are the tensors that were
+    created while recording and are still referenced, and those that the graph only writes: they
+    hold the results after a run. The graph keeps all memory alive that a run needs.
     """
 
     def __init__(self, native: Any) -> None:
@@ -64,7 +64,7 @@ class Graph:
                 f"Graph: expected what stop_graph_recording gives, got {type(native).__name__}"
             )
         self._native = native
-        self._constants: list[int] = list(native.constants)  # memories of numbers
+        self._constants: list[int] = list(native.constants)  # memory that holds scalar values
 
     def run(self) -> None:
         """Replay, in the order of the current stream."""
@@ -92,7 +92,7 @@ class Graph:
 
     @property
     def arena_bytes(self) -> int:
-        """Memory for what lives only inside a run: tensors not alive together share it."""
+        """Bytes of memory for temporaries: those that are not alive at the same time share it."""
         return self._native.arena_bytes
 
     def _read(self, rows: Any) -> list[Node]:
@@ -125,7 +125,7 @@ class Graph:
         return "\n".join(lines)
 
     def to_dot(self) -> str:
-        """The graph in the language of Graphviz: boxes are launches, ellipses memory."""
+        """The graph in the DOT language of Graphviz: boxes are launches, ellipses are memory."""
         from infinicore._graph_tools import to_dot
 
         return to_dot(self)
@@ -134,15 +134,14 @@ class Graph:
         """Write the operators and the contents of all inputs to a file.
 
         `Graph.load` reads it in another process or on another device, `infiniGraphLoad` from C.
-        The file has the bytes that the inputs refer to, and none that lie beside them.
+        The file contains the bytes that the inputs refer to, and no others of their memory.
         """
         self._native.save(os.fspath(path))
 
     @staticmethod
     def load(path: Any, device: Any = None) -> Graph:
-        """Read a graph that `save` wrote; `inputs` and `outputs` have its tensors, by name.
-
-        A file that is broken is a ValueError that names the file and the field.
+        """Read a graph that `save` wrote; `inputs` and `outputs` hold its tensors, by name. A
+        damaged file raises a ValueError that names the file and the field.
         """
         where = Device(device) if device is not None else _core.get_device()
         return Graph(_core.load_graph(os.fspath(path), where))
@@ -155,7 +154,7 @@ class Graph:
 
 
 class NamedTensors(Sequence[Tensor]):
-    """Tensors that a graph reads or makes, by number or by name."""
+    """Tensors that a graph reads or produces, by index or by name."""
 
     def __init__(self, kind: str, tensors: list[tuple[str, Tensor]]) -> None:
         self._kind = kind
@@ -198,7 +197,7 @@ def stop() -> Graph:
 
 
 class Recording:
-    """What `record` gives: `graph` is set when the block has ended."""
+    """The result of `record`: `graph` is set at the end of the block."""
 
     graph: Graph
 
@@ -208,7 +207,7 @@ class Recording:
 
 @contextmanager
 def record(device: Any = None) -> Iterator[Recording]:
-    """Record what the block does.
+    """Record the operations of the block.
 
     >>> with infinicore.record() as made:
     ...     y = x * 2

@@ -1,8 +1,9 @@
-"""What a recorded function reads from outside: looked at again before each replay, because a graph
-keeps using the tensors that it was recorded with.
+"""Guards on what a recorded function reads from outside: checked before each replay, because a
+graph keeps using the tensors that it was recorded with.
 
-Only what leads to a tensor that the graph reads is watched. Variables, lists and dictionaries are
-compared in every call; attributes of modules when `_changes` has counted one.
+Only references that lead to a tensor that the graph reads are guarded. Variables, lists and
+dictionaries are compared in every call; attributes of modules only after `_changes` has counted a
+change.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from typing import Any
 from infinicore import _changes
 from infinicore._tensor import Tensor
 
-_MOST_OBJECTS = 100_000  # that are looked into
+_MOST_OBJECTS = 100_000  # that are searched
 _PLAIN = (str, bytes, int, float, complex, bool, type, ModuleType, CodeType)
-_REGISTRIES = {"_parameters", "_buffers", "_modules"}  # of a module: its attributes are watched
+_REGISTRIES = {"_parameters", "_buffers", "_modules"}  # of a module: its attributes are guarded
 
 Slot = tuple[Callable[[], Any], Any, str]  # how to read a variable, what it held, its name
 Child = tuple[str, Callable[[], Any], bool]  # name, how to read it, whether `_changes` counts it
 
 
 class Guards:
-    """The ways from a function to the tensors in `memories`."""
+    """The references that lead from a function to the tensors in `memories`."""
 
     def __init__(self, body: Any, arguments: dict[str, Any], memories: set[int]) -> None:
         self._memories = memories
-        self._known: dict[int, bool] = {}  # by object: does it lead to such a tensor
-        self._alive: list[Any] = []  # so that no other object gets their numbers
+        self._known: dict[int, bool] = {}  # by id of object: does it lead to such a tensor
+        self._alive: list[Any] = []  # so that no other object gets the same id
         self._direct: list[Slot] = []
         self._counted: list[Slot] = []
         self._sizes: list[tuple[Any, int, str]] = []
@@ -43,7 +44,7 @@ class Guards:
         self._count = _changes.count
 
     def changed(self) -> str:
-        """The name of what was replaced since, or nothing."""
+        """The name of the first reference that was replaced since; empty if there is none."""
         for read, held, name in self._direct:
             if read() is not held:
                 return name
@@ -72,12 +73,12 @@ class Guards:
             return self._known[key]
         if isinstance(value, _PLAIN) or value is None or len(self._alive) >= _MOST_OBJECTS:
             return False
-        self._known[key] = False  # a circle leads nowhere
+        self._known[key] = False  # a reference cycle adds nothing
         self._alive.append(value)
         found = False
         for child, read, is_counted in _children(name, value):
             held = read()
-            # A variable without a tensor may get one.
+            # A variable that holds no tensor may be assigned one later.
             is_empty = held is None and isinstance(value, FunctionType)
             if not is_empty and not self._leads(child, held):
                 continue
@@ -134,7 +135,7 @@ def _variables(function: FunctionType) -> Iterator[Child]:
 
 
 def _global_names(code: CodeType) -> set[str]:
-    """Also those of functions inside."""
+    """Including those of nested functions."""
     found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

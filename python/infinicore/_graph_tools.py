@@ -1,4 +1,4 @@
-"""Looking at graphs from outside: pictures and times."""
+"""Inspection of graphs: pictures and timings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Timing(NamedTuple):
 
 
 class Profile(list[Timing]):
-    """The time of each launch; printed as a table, the longest first."""
+    """The time of each launch; prints as a table, longest first."""
 
     def __str__(self) -> str:
         rows = sorted(self, key=lambda row: -row.microseconds)

@@ -1,8 +1,8 @@
-"""Indexing with tensors, lists, arrays and masks, in any mix with slices: NumPy's rules.
+"""Indexing with tensors, lists, arrays and masks, in any combination with slices, by NumPy's rules.
 
-A key is taken apart into a view (what slices, integers, None and `...` ask for) and indices for
-some of the view's dimensions. Reading selects, and writing scatters, along one dimension that
-stands for all of those.
+A key is split into a view (from slices, integers, None and `...`) and indices for some of the
+view's dimensions. Those dimensions are merged into one, along which reading selects and writing
+scatters.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CPU = device("cpu")
 
 
 class _Parts(NamedTuple):
-    """A key taken apart."""
+    """A parsed key."""
 
     view: Tensor
-    dims: tuple[int, ...]  # of the view, that are indexed
-    indices: tuple[Tensor, ...]  # one for each of them
+    dims: tuple[int, ...]  # dimensions of the view that are indexed
+    indices: tuple[Tensor, ...]  # one for each of those
     place: int  # where their dimensions are in the result
     wraps: bool  # whether some may be negative
 
@@ -40,7 +40,7 @@ class _Parts(NamedTuple):
 
 
 def _as_index(item: Any, where: device) -> Any:
-    """Array-likes as tensors of integers or truth values; the rest as it is."""
+    """Converts array-likes to tensors of integers or booleans; other items are unchanged."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     is_plain = not isinstance(item, (Tensor, bool, list, tuple)) and hasattr(item, "__index__")
@@ -69,8 +69,8 @@ def _moved_to(where: device, index: Tensor) -> Tensor:
 
 
 def _checked(index: Tensor, size: int, dim: int) -> bool:
-    """Whether an index has negative numbers, or may have: a device's are not checked, since the
-    host would have to wait. Out-of-range ones select nothing there."""
+    """Whether an index has, or may have, negative numbers. Indices on a device are not checked,
+    since the host would have to wait; out-of-range ones select nothing there."""
     if index.device is not _CPU or _core.is_recording():
         return True
     return _core.check_indices(index, size, dim)
@@ -85,8 +85,8 @@ def _is_size(of_mask: int, size: int) -> bool:
 
 
 def _indices_of(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
-    """Where a mask is true: indices for each of its dimensions."""
-    # A mask without elements fits, and selects nothing: the array API asks for it.
+    """The indices of the true elements of a mask, for each of its dimensions."""
+    # An empty mask is valid and selects nothing, as the array API requires.
     fits = len(sizes) == mask.ndim and all(map(_is_size, mask.shape, sizes))
     if tuple(mask.shape) != sizes and not (fits and not mask.numel()):
         raise IndexError(
@@ -101,7 +101,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     rows_wrap = _core.check_rows(tensor, key)
     if rows_wrap is not None:
         return _Parts(tensor, (0,), (key,), 0, rows_wrap)
-    # Lists are checked before they go to the device; a recording keeps them there.
+    # Lists are checked before they are copied to the device; a recording keeps the copies.
     where = tensor.device if _core.is_recording() else _CPU
     items = [_as_index(item, where) for item in (key if isinstance(key, tuple) else (key,))]
     used = sum(
@@ -116,15 +116,16 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     rest = [slice(None)] * (tensor.ndim - used)
-    # The dots stay: they separate what is on both sides of them, even for no dimension.
+    # The ellipsis stays: it separates the indices on both sides, even if it stands for no
+    # dimension.
     at = dots[0] if dots else len(items)
     items[at + 1 : at + 1] = rest
 
-    basic: list[Any] = []  # the view's key: indexed dimensions are whole in it
+    basic: list[Any] = []  # the view's key: full slices for indexed dimensions
     dims: list[int] = []
     indices: list[Tensor] = []
     advanced: list[bool] = []
-    source = out = place = 0  # dimensions of the tensor, of the view, of what comes before
+    source = out = place = 0  # dimensions of the tensor, of the view, of the preceding part
     wraps = False
     for item in items:
         is_index = isinstance(item, (Tensor, int))
@@ -134,7 +135,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
         if isinstance(item, Tensor) and item.dtype is bool_:
             sizes = tuple(tensor.shape[source : source + item.ndim])
             found = _indices_of(_moved_to(tensor.device, item), sizes, source)
-            # A mask of no dimensions indexes one that is made for it.
+            # A zero-dimensional mask indexes a new dimension.
             basic += [slice(None)] * item.ndim or [None]
             dims += range(out, out + len(found))
             indices += found
@@ -177,7 +178,7 @@ def _linear(
     start: int,
     wraps: bool,
 ) -> Tensor:
-    """start + the sum of indices times factors, as one line."""
+    """start + the sum of indices times factors, as a vector."""
     shape = _index_shape(indices)
     total: Any = None
     for index, size, factor in zip(indices, sizes, factors, strict=True):
@@ -203,7 +204,7 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
     result_shape = [*(sizes[d] for d in before), *shape, *(sizes[d] for d in behind)]
     if 0 in result_shape or any(sizes[d] == 0 for d in dims):
         return _core.empty(result_shape, input.dtype, input.device)
-    # One dimension in whose steps all that are indexed can be said.
+    # A single dimension whose stride divides those of all indexed dimensions.
     step = math.gcd(*(strides[d] for d in dims)) or 1
     reach = [(sizes[d] - 1) * strides[d] // step for d in dims]
     low = sum(min(each, 0) for each in reach)
@@ -221,7 +222,7 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
 
 
 def get(tensor: Tensor, key: Any) -> Tensor:
-    """What a key that is more than a view means. The extension module calls it."""
+    """Reads the elements for a key that is not just a view. Called by the extension module."""
     wraps = _core.check_rows(tensor, key)
     if wraps is not None:
         return _select(tensor, (key,), (0,), 0, wraps)
@@ -239,7 +240,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
 
 # ---- Writing -------------------------------------------------------------------------------------
 
-# Types that are moved as integers of their size.
+# Types that are copied as integers of the same size.
 _MOVED = {
     "BYTE": ALL["U8"],
     "F8": ALL["U8"],
@@ -299,7 +300,7 @@ def _scatter(
         updates = value.reshape(*(sizes[d] for d in before), -1, *(sizes[d] for d in behind))
         line = line.expand(*updates.shape)
     else:
-        # Element by element: the dimensions lie in no order that could be one.
+        # Element by element: the strides do not allow merging the dimensions.
         strides = target.stride()
         low = sum(min((size - 1) * step, 0) for size, step in zip(sizes, strides, strict=True))
         span = sum(abs((size - 1) * step) for size, step in zip(sizes, strides, strict=True)) + 1
@@ -335,7 +336,7 @@ def _as_value(value: Any, kind: dtype, tensor: Tensor) -> Tensor:
 
 
 def _without_front(value: Any, rank: int) -> Any:
-    """NumPy takes values with dimensions of size 1 too many in front."""
+    """Removes extra leading dimensions of size 1, which NumPy accepts."""
     while isinstance(value, Tensor) and value.ndim > rank and value.shape[0] == 1:
         value = value.select(0, 0)
     return value
@@ -371,12 +372,12 @@ def set_item(tensor: Tensor, key: Any, value: Any) -> None:
 
 
 def _differ(sizes: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether a tensor of these sizes can't be seen with others."""
+    """Whether a tensor of these sizes cannot be viewed with other sizes."""
     return any(a not in (1, b) for a, b in zip(sizes[::-1], to[::-1], strict=False))
 
 
 def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
-    """One value for all places, whichever they are: this can be recorded too. False: there are
+    """Writes one value to all selected elements, which can be recorded too. False: there are
     several values, or the mask does not fit."""
     if not 0 < mask.ndim <= tensor.ndim or tensor.dtype.is_complex:
         return False
@@ -410,7 +411,7 @@ class _Methods(Methods):
         set_item(self, key, value)
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-        """Write values where the indices name them; with `accumulate` add them.
+        """Write values to the elements given by the indices; with `accumulate`, add them.
 
         >>> infinicore.zeros(3).index_put_((infinicore.tensor([0, 0, 2]),), 1.0, accumulate=True)
         tensor([2., 0., 1.])
@@ -419,5 +420,5 @@ class _Methods(Methods):
         return self
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-        """A copy, with values written where the indices name them."""
+        """A copy with values written to the elements given by the indices."""
         return self.clone().index_put_(indices, values, accumulate)

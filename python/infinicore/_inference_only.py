@@ -1,5 +1,5 @@
-"""What programs for torch ask tensors about that is the same for all tensors here: there are no
-gradients, and one dense layout."""
+"""Attributes and functions of torch tensors with constant results here: there are no gradients, and
+one dense layout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.functions._checks import need_tensor
 
 
 class layout:  # noqa: N801
-    """How elements lie in memory: `infinicore.strided` is the only one.
+    """The memory layout of a tensor: `infinicore.strided` is the only one.
 
     >>> infinicore.ones(2).layout
     infinicore.strided
@@ -39,7 +39,7 @@ def _never(name: str) -> property:
 
 
 def detach(input: Tensor) -> Tensor:
-    """Another handle of the same memory.
+    """A new tensor that shares the memory.
 
     >>> infinicore.detach(infinicore.ones(1))
     tensor([1.])
@@ -48,7 +48,7 @@ def detach(input: Tensor) -> Tensor:
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether it is a view that is conjugated when it is read: no, `conj` computes.
+    """Whether this is a lazily conjugated view: always False, since `conj` is computed immediately.
 
     >>> infinicore.is_conj(infinicore.ones(1))
     False
@@ -58,7 +58,7 @@ def is_conj(input: Tensor) -> bool:
 
 
 def is_neg(input: Tensor) -> bool:
-    """Whether it is a view that is negated when it is read: no, `neg` computes.
+    """Whether this is a lazily negated view: always False, since `neg` is computed immediately.
 
     >>> infinicore.is_neg(infinicore.ones(1))
     False
@@ -68,7 +68,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether it has no gradients: yes.
+    """Whether this is an inference tensor: always True.
 
     >>> infinicore.is_inference(infinicore.ones(1))
     True
@@ -78,7 +78,7 @@ def is_inference(input: Tensor) -> bool:
 
 
 def is_distributed(input: Tensor) -> bool:
-    """Whether its elements are on several machines: no.
+    """Whether the elements are distributed over several machines: always False.
 
     >>> infinicore.is_distributed(infinicore.ones(1))
     False
@@ -95,7 +95,8 @@ class _Methods(Methods):
 
     @property
     def data(self) -> Tensor:
-        """Another handle of the same memory; what is assigned to it replaces memory and layout."""
+        """A new tensor that shares the memory; assigning to this attribute replaces memory and
+        layout."""
         return self.detach()
 
     @data.setter
@@ -105,7 +106,7 @@ class _Methods(Methods):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no gradient flows through it: yes."""
+        """Whether this is a leaf of the autograd graph: always True."""
         return True
 
     @property
@@ -116,7 +117,7 @@ class _Methods(Methods):
     grad_fn = grad
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """The tensor itself: there are no gradients, so that only False is accepted."""
+        """Returns the tensor itself. Only False is accepted, since there are no gradients."""
         if requires_grad:
             raise RuntimeError(
                 "requires_grad_: requires_grad is True: expected False, since there are no"
@@ -125,15 +126,15 @@ class _Methods(Methods):
         return self
 
     def backward(self, *args: Any, **keywords: Any) -> None:
-        """An error: there are no gradients."""
+        """Raises an error: there are no gradients."""
         raise RuntimeError("backward: there are no gradients: infinicore is for inference")
 
     def is_shared(self) -> bool:
-        """Whether other processes have its memory too: no."""
+        """Whether the memory is shared with other processes: always False."""
         return False
 
     def share_memory_(self) -> Tensor:
-        """An error: memory of tensors is not moved to where other processes see it."""
+        """Raises an error: tensors cannot be moved to shared memory."""
         raise RuntimeError(
             "share_memory_: tensors are not shared between processes: expected the tensor to be"
             " pickled, or infinicore.rt's IpcGetMemHandle for memory of a device"

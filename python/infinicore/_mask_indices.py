@@ -1,4 +1,5 @@
-"""Indices of the true elements of a mask. Their number depends on the values, so the host waits."""
+"""Indices of the true elements of a mask. Their number depends on the values, so the host has to
+wait."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ _CPU = device("cpu")
 
 @function
 def _counted(mask: Tensor) -> Tensor:
-    """How many elements are true up to each one."""
+    """The number of true elements up to and including each one."""
     return emit("cumsum", cast_to(mask.reshape(mask.numel()), int64), dim=0)  # type: ignore[no-any-return]
 
 
 @function
 def _found(counts: Tensor, count: int, sizes: tuple[int, ...]) -> list[Tensor]:
-    """The n-th true element is where the count reaches n."""
+    """Finds the n-th true element where the count reaches n."""
     wanted = emit("arange", out=_core.empty((count,), int64, counts.device), start=1, step=1)
     line = emit("searchsorted", counts, wanted, right=False)
     made: list[Tensor] = []
@@ -33,8 +34,8 @@ def _found(counts: Tensor, count: int, sizes: tuple[int, ...]) -> list[Tensor]:
 
 
 def mask_indices(mask: Tensor) -> list[Tensor]:
-    """Indices for each dimension of a tensor of truth values, in row-major order. A device is
-    waited for, but only the number of true elements is copied to the host."""
+    """The indices of the true elements, for each dimension, in row-major order. Waits for the
+    device, but only the number of true elements is copied to the host."""
     if mask.device is _CPU:
         rows = _core.argwhere(mask if mask.ndim else mask.view(1))
         return [rows.select(1, dim) for dim in range(rows.shape[1])]

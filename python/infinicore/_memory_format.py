@@ -39,7 +39,8 @@ channels_last_3d = memory_format("channels_last_3d", 5)
 
 
 def laid_out(name: str, tensor: Any, format: memory_format | None, is_new: bool = False) -> Any:
-    """The tensor in a format: a copy of it unless it is that already; with `is_new` always one."""
+    """The tensor in a memory format: a copy, unless it already has the format and `is_new` is
+    false."""
     if format is not None and not isinstance(format, memory_format):
         raise TypeError(
             f"{name}: memory_format is {format!r}: expected one such as infinicore.channels_last"

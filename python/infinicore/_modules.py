@@ -1,4 +1,4 @@
-"""Modules found by being there: their public names make up a package."""
+"""Discovery of the modules whose public names make up a package."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def modules_of(package: str, path: list[str]) -> Iterator[ModuleType]:
 
 
 def with_names(module: ModuleType) -> ModuleType:
-    """The module, whose public names are its own ones, unless it lists others."""
+    """Imports a module; its public names are those it defines, unless it lists others."""
     vars(module).setdefault("__all__", own_names(vars(module)))
     return module
 
 
 def own_names(names: dict[str, Any]) -> list[str]:
-    """Of the names of a module, the functions and classes in lower case that it defines. `public`
-    in spec/generate/package_stubs.py reads the same off the source."""
+    """The lower-case functions and classes that a module defines. `public` in
+    spec/generate/package_stubs.py derives the same from the source."""
     found = [(key, value) for key, value in names.items() if key[0].islower()]
     home = names["__name__"]
     return sorted(key for key, value in found if getattr(value, "__module__", None) == home)

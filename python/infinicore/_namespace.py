@@ -1,4 +1,4 @@
-"""All that `infinicore` holds besides its modules: collected when a name is first asked for."""
+"""All names of `infinicore` besides its modules, collected when a name is first accessed."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _PARTS = (
     "_recorded_function",
     "context",
 )
-# A function is a method if this is its first parameter.
+# A function with this first parameter is also a method.
 _SELF = ("input", "self", "x")
-# Not methods: a method of this name is another thing, or none in torch either.
+# Not methods: a method of this name is something else, or does not exist in torch either.
 _NO_METHODS = {"broadcast_to_shape", "from_torch", "where", "tensor"}
 
-# Functions that Python's operators call; the second one has the operands exchanged.
+# Functions that Python's operators call; the second method has the operands exchanged.
 OPERATORS = {
     "add": ("__add__", "__radd__"),
     "sub": ("__sub__", "__rsub__"),
@@ -99,7 +99,7 @@ def collect() -> dict[str, Any]:
     for module in modules():
         for name in module.__all__:
             names[name] = getattr(module, name)
-    # Some of torch's are in both places; here all are.
+    # In torch some of these are in both places; here all are.
     functional = importlib.import_module("infinicore.nn.functional")
     for name in functional.__all__:
         names.setdefault(name, getattr(functional, name))
@@ -112,13 +112,13 @@ def collect() -> dict[str, Any]:
 
     names |= {"Tensor": Tensor, "device": device, "Size": Size}
     names |= {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
-    names["use_ntops"] = False  # operators come from nowhere else
+    names["use_ntops"] = False  # operators are defined nowhere else
     names |= {"Operand": Operand, "function": function, "result_type": result_type}
     names = {name: as_public(value) for name, value in names.items()}
     _add_methods(names)
     make_methods_public(Tensor)
     for name, method in vars(Tensor).items():
-        # What works in place is a function, too: infinicore.abs_(x).
+        # In-place methods are functions, too: infinicore.abs_(x).
         if name.endswith("_") and not name.startswith("_"):
             names.setdefault(name, as_public(method))
     return names
@@ -160,7 +160,8 @@ def _add_methods(names: dict[str, Any]) -> None:
 
 
 def _replacing(name: str, function: Any) -> Any:
-    """In place by way of a new tensor, since not every operator may write where it reads."""
+    """An in-place method that computes a new tensor first, since not every operator may overwrite
+    its input."""
     from infinicore._emit import check_out_type
 
     def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:

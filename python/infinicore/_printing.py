@@ -30,9 +30,10 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors are printed: digits behind the point, how many elements are too many to show
-    all of them, how many are shown at each edge then, the width of lines, and whether numbers are
-    written with exponents (None: as the values ask for). A profile is "default", "short" or "full".
+    """Set how tensors are printed: digits after the decimal point, the number of elements above
+    which a tensor is summarized, how many are then shown at each edge, the line width, and whether
+    numbers are in scientific notation (None: depending on the values). A profile is "default",
+    "short" or "full".
 
     >>> infinicore.set_printoptions(precision=2)
     """
@@ -58,7 +59,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options that tensors are printed with.
+    """The current print options.
 
     >>> infinicore.get_printoptions()["precision"]
     4
@@ -75,7 +76,7 @@ def printoptions(
     sci_mode: bool | None = None,
     profile: str | None = None,
 ) -> Iterator[None]:
-    """The same as `set_printoptions`, inside a `with`.
+    """A context manager with the options of `set_printoptions`.
 
     >>> with infinicore.printoptions(precision=2):
     ...     print(infinicore.tensor([0.123456]))
@@ -93,7 +94,7 @@ def printoptions(
 
 
 class _Form:
-    """One form for all numbers of a tensor, so that columns are aligned."""
+    """One format for all numbers of a tensor, so that columns are aligned."""
 
     def __init__(self, values: list[float]) -> None:
         precision, mode = int(_options["precision"]), _options["sci_mode"]
@@ -151,7 +152,7 @@ def _leaves(values: Any) -> list[Any]:
 
 
 def _edges(tensor: Tensor, count: int) -> Tensor:
-    """What is shown of a large tensor: the elements near the edges, on the host."""
+    """The part of a large tensor that is shown: the elements near the edges, on the host."""
     for dim, size in enumerate(tensor.shape):
         if size > 2 * count:
             ends = [tensor.narrow(dim, 0, count), tensor.narrow(dim, size - count, count)]

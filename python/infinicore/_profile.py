@@ -5,7 +5,7 @@
     print(p)
     p.save("trace.json")
 
-The native core keeps the log (csrc/core/profiler.h) while a profile is on; this reads it.
+While a profile is active the native core keeps a log (csrc/core/profiler.h), which is read here.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class ProfileEvent(NamedTuple):
 
     name: str
     device: Any
-    stream: int  # 0: the CPU's default stream, whose work the calling thread does
+    stream: int  # 0: the CPU's default stream, which runs on the calling thread
     thread: int  # of the system
     launched: int  # when the launch began
-    returned: int  # when the program could go on
+    returned: int  # when the call returned
     begin: int  # of the work itself
     end: int
     bytes: int  # read and written; 0: not known
@@ -53,16 +53,16 @@ class ProfileRow(NamedTuple):
 class profile:  # noqa: N801 - used as a function
     """Times every operator that runs inside a `with` block, on any device and in any thread.
 
-    `print(p)` has a line for each operator, the longest first; `p.rows` are the same as numbers,
-    `p.events` the single launches. `p.save("trace.json")` writes a trace that Perfetto
-    (https://ui.perfetto.dev) and chrome://tracing show: the threads of the host, and below them
-    the streams of each device.
+    `print(p)` shows a line for each operator, longest first; `p.rows` has the same data, `p.events`
+    the individual launches. `p.save("trace.json")` writes a trace for Perfetto
+    (https://ui.perfetto.dev) or chrome://tracing: the threads of the host, and below them the
+    streams of each device.
 
-    Work on the CPU is timed where it is done. On other devices two events in the stream enclose
-    each launch; the end of the block waits for them. Operators that were fused have one line
-    ("add+gelu"). A graph that is run is one entry, "graph replay": `Graph.profile` has its parts.
-    While a graph is recorded nothing runs, so there is nothing to time. Blocks may be nested, and
-    an exception ends them as usual. Operators called through `infinicore.op` are not seen.
+    Work on the CPU is timed in the thread that runs it. On other devices two events in the stream
+    enclose each launch; the end of the block waits for them. Fused operators share a line
+    ("add+gelu"). Running a graph is one entry, "graph replay"; `Graph.profile` times its launches.
+    While a graph is recorded nothing runs, so nothing is timed. Blocks may be nested, and an
+    exception ends them as usual. Operators called through `infinicore.op` are not recorded.
 
     >>> with infinicore.profile() as p:
     ...     y = infinicore.ones(2, 2) @ infinicore.ones(2, 2)
@@ -92,7 +92,7 @@ class profile:  # noqa: N801 - used as a function
 
     @property
     def rows(self) -> list[ProfileRow]:
-        """One for each operator and device, the longest first."""
+        """One row for each operator and device, longest first."""
         groups: dict[tuple[str, Any], list[ProfileEvent]] = defaultdict(list)
         for event in self.events:
             groups[event.name, event.device].append(event)
@@ -125,7 +125,7 @@ class profile:  # noqa: N801 - used as a function
         return f"<profile of {len(self.events)} launches>"
 
     def save(self, path: Any) -> None:
-        """Writes the trace as JSON, in the format of Chrome's trace events."""
+        """Writes the trace as JSON, in Chrome's trace event format."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": _trace(self.events), "displayTimeUnit": "ns"}, file)
 

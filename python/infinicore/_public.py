@@ -1,8 +1,8 @@
-"""Functions as users see them: a native callable that hands the arguments on.
+"""The public form of functions: a native callable that forwards the arguments.
 
-It knows NumPy's names of parameters beside torch's (`axis` for `dim`, `keepdims` for `keepdim`);
-errors that come out of it are about it, whichever function raised them (see `_errors`). Functions
-that are traced do both by themselves."""
+It accepts NumPy's parameter names besides torch's (`axis` for `dim`, `keepdims` for `keepdim`), and
+errors that leave it name it, whichever function raised them (see `_errors`). Traced functions do
+both themselves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from infinicore import _core
 from infinicore._errors import KNOWN
 
 _MEANT = {parameter for _, parameter in _core.OTHER_NAMES} - {"self"}
-# Methods that are native and take `dim`.
+# Native methods with a parameter `dim`.
 _NATIVE = ("narrow", "select", "squeeze", "stride", "unsqueeze")
-# Left as they are, unless they have parameters of other names: modules whose functions raise errors
-# of their own, and functions that take little longer than a call.
+# Not wrapped, unless they have parameters with NumPy's names: modules whose functions raise their
+# own errors, and functions that take little longer than a call.
 _PLAIN = {"_defaults", "_threads", "_printing", "_serialization", "_inference_only"}
 _PLAIN |= {
     "_graph",
@@ -38,7 +38,7 @@ def as_public(function: Any) -> Any:
     return _made_public(function) if isinstance(function, FunctionType) else function
 
 
-@functools.cache  # so that two names of one function stay that
+@functools.cache  # so that aliases of a function stay identical
 def _made_public(function: FunctionType) -> Any:
     KNOWN.add(function.__name__)
     names = _parameters(function)
@@ -53,7 +53,7 @@ def _made_public(function: FunctionType) -> Any:
 
 
 def make_methods_public(tensor: type) -> None:
-    """The same for the methods of a class, whose own arguments come behind `self`."""
+    """The same for the methods of a class, whose arguments follow `self`."""
     for name, value in list(vars(tensor).items()):
         if name in _NATIVE:
             setattr(tensor, name, _core.make_renaming(value, ("self", "dim")))

@@ -1,4 +1,4 @@
-"""Random tensors. One generator serves the process, unless `generator` names another one."""
+"""Random tensors. They use the default generator unless `generator` is given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infinicore._generator import Generator, draw
 from infinicore._tensor import Methods, Tensor
 from infinicore.functions._checks import expect
 
-# The extension module gives each run of these operators a seed and an offset of its own.
+# The extension module passes a new seed and offset to each run of these operators.
 
 
 @function
@@ -59,7 +59,7 @@ def rand(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Random numbers that are equally frequent from 0 up to 1, which is not among them.
+    """Random numbers from the uniform distribution on [0, 1).
 
     >>> infinicore.rand(2, 3).shape
     infinicore.Size([2, 3])
@@ -78,7 +78,7 @@ def randn(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Random numbers of the normal distribution with mean 0 and variance 1.
+    """Random numbers from the standard normal distribution (mean 0, variance 1).
 
     >>> infinicore.randn(2, 3).shape
     infinicore.Size([2, 3])
@@ -131,7 +131,7 @@ def randperm(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The integers from 0 to n - 1 in random order.
+    """A random permutation of the integers from 0 to n - 1.
 
     >>> infinicore.randperm(4).shape
     infinicore.Size([4])
@@ -149,7 +149,7 @@ def rand_like(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """As `rand`, in the shape, type and on the device of a tensor.
+    """Like `rand`, with the shape, type and device of the input.
 
     >>> infinicore.rand_like(infinicore.ones(2)).shape
     infinicore.Size([2])
@@ -166,7 +166,7 @@ def randn_like(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """As `randn`, in the shape, type and on the device of a tensor.
+    """Like `randn`, with the shape, type and device of the input.
 
     >>> infinicore.randn_like(infinicore.ones(2)).shape
     infinicore.Size([2])
@@ -185,7 +185,7 @@ def randint_like(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """As `randint`, in the shape, type and on the device of a tensor.
+    """Like `randint`, with the shape, type and device of the input.
 
     >>> infinicore.randint_like(infinicore.ones(2), 5).shape
     infinicore.Size([2])
@@ -200,7 +200,7 @@ class _Methods(Methods):
     def uniform_(
         self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Fill with random numbers that are equally frequent from low to high."""
+        """Fill with random numbers from the uniform distribution on [low, high)."""
         if not low <= high:
             raise ValueError(f"uniform_: low is {low} and high {high}: expected low <= high")
         return draw("uniform_", generator, _uniform, self, low, high)
@@ -208,16 +208,16 @@ class _Methods(Methods):
     def normal_(
         self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Fill with random numbers of a normal distribution."""
+        """Fill with random numbers from a normal distribution."""
         expect(std >= 0, "normal_", "std", std, "0 or more")
         return draw("normal_", generator, _normal, self, mean, std)
 
     def random_(
         self, low: int = 0, high: int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
-        """Fill with random integers from low to high - 1; of one number, from 0 on."""
+        """Fill with random integers from low to high - 1; with one argument, from 0 to that - 1."""
         if high is None:
-            # All that the type has, or with one number those below it.
+            # The whole range of the type, or with one argument the numbers below it.
             bits = {1: 8, 2: 11, 4: 24, 8: 53} if self.dtype.is_floating_point else None
             most = bits[self.itemsize] if bits else 8 * self.itemsize - self.dtype.is_signed
             low, high = (0, low) if low else (0, 1 << min(most, 63))

@@ -1,4 +1,4 @@
-"""Tensors of numbers in a row, and of what they make up."""
+"""Tensors of evenly spaced numbers, identity matrices and triangle indices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def arange(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """start, start + step, ... below end. With one number it is the end.
+    """The numbers start, start + step, ... below end. A single argument is the end.
 
     >>> infinicore.arange(1, 7, 2)
     tensor([1, 3, 5])
@@ -85,8 +85,8 @@ def arange(
 def range(
     start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """start, start + step, ... up to end, which is one of them: floats, unless `dtype` says
-    otherwise. With one number it is the end.
+    """The numbers start, start + step, ... up to and including end: floats unless `dtype` is given.
+    A single argument is the end.
 
     >>> infinicore.range(1, 4)
     tensor([1., 2., 3., 4.])
@@ -124,7 +124,7 @@ def _linspace(start: float, end: float, steps: int, kind: dtype_class, where: de
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, out: Any = None
 ) -> Tensor:
-    """`steps` numbers from start to end, both included, at equal distances.
+    """`steps` evenly spaced numbers from start to end, both included.
 
     >>> infinicore.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
@@ -161,7 +161,7 @@ def logspace(
     device: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The base to the power of `steps` numbers from start to end at equal distances.
+    """The base to the power of `steps` evenly spaced numbers from start to end.
 
     >>> infinicore.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
@@ -203,7 +203,7 @@ def eye(
 
 
 def _indices(rows: list[builtins.range], kind: dtype_class, where: device_class) -> Tensor:
-    """Coordinates of elements: columns in each row."""
+    """Row and column indices, from the range of columns in each row."""
     down, across = array.array("q"), array.array("q")
     for i, columns in enumerate(rows):
         down.extend([i] * len(columns))
@@ -215,7 +215,7 @@ def _indices(rows: list[builtins.range], kind: dtype_class, where: device_class)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of the elements on and below a diagonal, as a tensor of two lines.
+    """Row and column indices of the elements on and below a diagonal, as a tensor of two rows.
 
     >>> infinicore.tril_indices(2, 2)
     tensor([[0, 1, 1],
@@ -228,7 +228,7 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Rows and columns of the elements on and above a diagonal, as a tensor of two lines.
+    """Row and column indices of the elements on and above a diagonal, as a tensor of two rows.
 
     >>> infinicore.triu_indices(2, 2)
     tensor([[0, 0, 1],

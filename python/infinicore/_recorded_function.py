@@ -1,4 +1,4 @@
-"""Functions that are recorded at their first call, and replayed ever after:
+"""Functions that are recorded at their first call, and replayed from then on:
 
 @infinicore.graph
 def step(x): ...
@@ -21,7 +21,7 @@ _MANY_RECORDINGS = 16  # of one function, for tensors of the same shapes
 
 
 class RecordedFunction:
-    """A function that is recorded for each new set of shapes, and replayed ever after."""
+    """A function that is recorded for each new combination of shapes, and replayed from then on."""
 
     def __init__(
         self, body: Callable[..., Any], static: bool, bound: tuple[str, ...], limit: int
@@ -33,7 +33,7 @@ class RecordedFunction:
         self._signature = inspect.signature(body)
         self._limit = limit
         self._replays: dict[Any, _Replay] = {}
-        self._recordings: dict[Any, int] = {}  # by the tensors of a call
+        self._recordings: dict[Any, int] = {}  # by the signature of a call
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if _core.is_graph_recording() or _core.is_tracing():
@@ -63,7 +63,7 @@ class RecordedFunction:
         return replay
 
     def _warn_of_values(self, arguments: dict[str, Any]) -> None:
-        """Numbers that change from call to call make a graph each."""
+        """Numbers that change from call to call cause a new graph each."""
         values = [name for name, value in arguments.items() if not _leaves(value)]
         if not values:
             return
@@ -84,7 +84,7 @@ class RecordedFunction:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies record graphs of their own."""
+        """Copies record their own graphs."""
         return {**self.__dict__, "_replays": {}, "_recordings": {}}
 
     def clear(self) -> None:
@@ -117,7 +117,7 @@ class _Replay:
             self.result = owner._body(*given.args, **given.kwargs)
         self.graph = made.graph
         self.graph._native.name_inputs(_leaves(self.buffers))
-        self.graph._native.name_outputs(_leaves(self.buffers))  # those that are only written
+        self.graph._native.name_outputs(_leaves(self.buffers))  # only written
         results = self.result if isinstance(self.result, dict) else {"output": self.result}
         self.graph._native.name_outputs(_leaves(results))
         buffers = {tensor._memory for tensor in _leaves(self.buffers).values()}
@@ -155,12 +155,12 @@ def graph(
     """Turn a function into a recorded one: each new combination of shapes, types and other values
     of its arguments is recorded at the first call, later calls replay.
 
-    Arguments are copied into the graph's own tensors and results are copied out. With `static` the
-    results are the graph's own, which the next call overwrites. Arguments named in `bound` (say, a
-    cache) are used where they lie: another tensor is another graph.
+    Arguments are copied into the graph's own tensors, and results are copied out. With `static` the
+    graph's own result tensors are returned, which the next call overwrites. Arguments named in
+    `bound` (a cache, for example) are used in place: a different tensor causes a new graph.
 
-    Tensors and modules that the function reads from outside are looked at in every call: when one
-    was replaced, the function is recorded again. At most `limit` graphs are kept; `step.clear()`
+    Tensors and modules that the function reads from outside are checked in every call: if one was
+    replaced, the function is recorded again. At most `limit` graphs are kept; `step.clear()`
     forgets them.
 
     >>> @infinicore.graph
@@ -189,7 +189,7 @@ def _key(name: str, value: Any, is_bound: bool) -> Any:
             f"graph: argument {name!r} is {type(value).__name__}: expected tensors, or values that"
             " can be told apart (hashed)"
         ) from None
-    # 1, 1.0 and True are equal, 0.0 and -0.0 too: their types and texts are not.
+    # 1, 1.0 and True compare equal, as do 0.0 and -0.0, so types and texts are compared too.
     return type(value), repr(value) if isinstance(value, float) else value
 
 

@@ -1,7 +1,7 @@
-"""Tensors and what holds them, in files: `save` and `load`.
+"""Saving and loading tensors and containers of them.
 
-A file is a pickle. `load` makes tensors, numbers, text and containers only: a file from a stranger
-can neither call anything else nor change a class or a function of this process.
+A file is a pickle. `load` creates only tensors, numbers, text and containers: an untrusted file can
+neither call anything else nor change a class or a function of this process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from infinicore._dtype import uint8
 from infinicore._storage import rebuild_view
 from infinicore._tensor import LOADED_TO, Tensor
 
-# What a file may name: modules, and the names in them.
+# The globals that a file may refer to: modules, and names in them.
 _ALLOWED = {
     "infinicore._tensor": {"rebuild"},
     "infinicore._storage": {"rebuild_view"},
@@ -32,14 +32,15 @@ _ALLOWED = {
 }
 
 
-# Containers that a file fills from another one. Of a number or a range they would fill the memory.
+# Containers that a file fills from another one. From a number or a range they could exhaust the
+# memory.
 _FILLED: tuple[Any, ...] = (set, frozenset, bytearray, Size)
 
 
 _STEPS: dict[int, Any] = dict(pickle._Unpickler.dispatch)
 
 
-class _Unpickler(pickle._Unpickler):  # the one in Python: its steps can be checked
+class _Unpickler(pickle._Unpickler):  # the Python implementation: its steps can be checked
     dispatch: ClassVar[dict[int, Any]] = dict(_STEPS)
     stack: list[Any]
 
@@ -52,7 +53,7 @@ class _Unpickler(pickle._Unpickler):  # the one in Python: its steps can be chec
         )
 
     def load_build(self) -> None:
-        """The state of an object: never of a class or a function."""
+        """Sets the state of an object, but never of a class or a function."""
         changed = self.stack[-2]
         if callable(changed):
             raise pickle.UnpicklingError(f"load: the file changes {changed!r}: expected a value")
@@ -87,7 +88,7 @@ def _unpickled(handle: Any) -> Any:
         return _Unpickler(handle).load()
     except (pickle.UnpicklingError, OSError):
         raise
-    except Exception as error:  # whatever bytes that are no pickle lead to
+    except Exception as error:  # any error that bytes other than a pickle lead to
         raise pickle.UnpicklingError(
             f"load: the file is not one that save wrote: {type(error).__name__}: {error}"
         ) from error
@@ -103,8 +104,8 @@ def _opened(file: Any, mode: str) -> Iterator[Any]:
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors, numbers, text and containers of them to a file, or to something with `write`.
-    Tensors that have elements in common have them in common when they are loaded.
+    """Write tensors, numbers, text and containers of them to a file, or to an object with `write`.
+    Tensors that share memory share it again after loading.
 
     >>> import io
     >>> buffer = io.BytesIO()
@@ -116,8 +117,9 @@ def save(obj: Any, f: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """What `save` wrote, on the devices that the tensors were on, or on `map_location`. Without
-    `weights_only` the file may hold objects of any class, and so run any code.
+    """Read what `save` wrote. Tensors go to the devices that they were saved from, or to
+    `map_location`. With `weights_only=False` the file may contain objects of any class, and so run
+    arbitrary code.
 
     >>> import io
     >>> buffer = io.BytesIO()
@@ -133,9 +135,9 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         LOADED_TO.reset(token)
 
 
-# ---- Tensors with elements in common ------------------------------------------------------------
+# ---- Tensors that share memory ------------------------------------------------------------
 
-_Key = tuple[int, str]  # the first byte of a memory, and its device
+_Key = tuple[int, str]  # the address and device of a memory block
 
 
 def _key(tensor: Tensor) -> _Key:
@@ -143,13 +145,13 @@ def _key(tensor: Tensor) -> _Key:
 
 
 def _bytes_of(tensor: Tensor) -> tuple[int, int]:
-    """The first byte in the memory, and the one behind the last."""
+    """The first byte used of the memory block, and one past the last."""
     last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor._offset, tensor._offset + (last + 1) * tensor.itemsize
 
 
 class _Collector(pickle.Pickler):
-    """Writes nothing: finds the tensors."""
+    """A dry run that finds the tensors."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), protocol=4)
@@ -163,7 +165,7 @@ class _Collector(pickle.Pickler):
 
 
 class _Range:
-    """Neighbouring bytes of a memory that several tensors see."""
+    """A range of memory that several tensors share."""
 
     def __init__(self, first: int, last: int) -> None:
         self.first, self.last, self.count = first, last, 1
@@ -192,7 +194,7 @@ def _ranges_of(obj: Any) -> dict[_Key, list[_Range]]:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes the bytes that tensors have in common once, and tensors as views of them."""
+    """Writes shared bytes once, and tensors as views of them."""
 
     def __init__(self, handle: Any, ranges: dict[_Key, list[_Range]]) -> None:
         super().__init__(handle, protocol=4)

@@ -1,4 +1,4 @@
-"""The memory of a tensor as torch's programs, and Triton's interpreter, ask for it."""
+"""The memory of a tensor in the form that torch programs and Triton's interpreter expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 class UntypedStorage:
-    """All bytes that a tensor may see; its views have the same ones."""
+    """The whole memory block of a tensor; its views share it."""
 
     def __init__(self, whole: Tensor) -> None:
         self._bytes = whole  # in one dimension
@@ -32,12 +32,12 @@ class UntypedStorage:
     size = __len__ = nbytes
 
     def cpu(self) -> UntypedStorage:
-        """In memory of the host; the storage itself if it is there already."""
+        """A copy in host memory, or the storage itself if it is there already."""
         there = self._bytes.cpu()
         return self if there is self._bytes else UntypedStorage(there)
 
     def copy_(self, other: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
-        """The bytes of another storage."""
+        """Copy the bytes of another storage."""
         if other.data_ptr() != self.data_ptr():
             self._bytes.copy_(other._bytes)
         return self
@@ -54,7 +54,8 @@ class _Methods(Methods):
         return UntypedStorage(whole)
 
     def set_(self, source: Any, offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-        """Another place and layout for this tensor: those of a tensor, or within a storage."""
+        """Replace the memory and layout of this tensor by those of another one, or by a part of a
+        storage."""
         if isinstance(source, UntypedStorage):
             shape = tuple(size) if size is not None else (source.nbytes() // self.itemsize,)
             steps = tuple(stride) if stride is not None else _dense(shape)
@@ -68,7 +69,7 @@ class _Methods(Methods):
 def rebuild_view(
     whole: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, kind: dtype
 ) -> Tensor:
-    """A view of bytes that were saved; a file may ask for anything, so that it is checked."""
+    """A view of saved bytes. It is checked, since a file may contain anything."""
     is_layout = type(shape) is type(strides) is tuple and len(shape) == len(strides)
     is_layout = is_layout and all(type(n) is int and n >= 0 for n in (*shape, *strides, offset))
     is_bytes = isinstance(whole, Tensor) and whole.dtype is uint8 and whole.ndim == 1

@@ -1,6 +1,6 @@
-"""The tensor type. Its layout and its views are native; here is what is written in Python:
-conversions, copies, and the protocols of the language. `infinicore._namespace` adds the functions
-as methods, `_indexing` the advanced indices and `_printing` the text."""
+"""The tensor type. Layout and views are native; this file has the parts written in Python:
+conversions, copies, and Python's protocols. `infinicore._namespace` adds functions as methods,
+`_indexing` advanced indexing and `_printing` the text form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ else:
 
 
 class Methods(_Base):
-    """What a class below this one holds becomes part of `Tensor`."""
+    """Attributes of subclasses of this class are added to `Tensor`."""
 
     def __init_subclass__(cls) -> None:
         for name, value in vars(cls).items():
@@ -51,12 +51,12 @@ class Methods(_Base):
 
 
 class _Methods(Methods):
-    __array_priority__ = 1000  # NumPy's arrays leave the operators to tensors
+    __array_priority__ = 1000  # NumPy arrays defer operators to tensors
 
     # -- Layout --
 
     def size(self, dim: int | None = None) -> Any:
-        """The whole shape, or one of its sizes.
+        """The shape, or the size of one dimension.
 
         >>> infinicore.ones(2, 3).size(-1)
         3
@@ -75,19 +75,19 @@ class _Methods(Methods):
 
     @property
     def mT(self) -> Tensor:
-        """Rows as columns: the last two dimensions exchanged."""
+        """The transposed matrices: the last two dimensions exchanged."""
         if self.ndim < 2:
             raise RuntimeError(f"mT: the tensor has {self.ndim} dimensions: expected 2 or more")
         return self.transpose(-2, -1)
 
     def t(self) -> Tensor:
-        """A matrix transposed; with fewer dimensions the tensor itself."""
+        """The transpose of a matrix; with fewer dimensions, the tensor itself."""
         if self.ndim > 2:
             raise RuntimeError(f"t: the tensor has {self.ndim} dimensions: expected 2 at most")
         return self.T
 
     def reshape(self, *shape: Any) -> Tensor:
-        """Another shape: a view where the strides allow it, else a copy.
+        """The tensor with another shape: a view if the strides allow it, else a copy.
 
         >>> infinicore.arange(6).reshape(2, -1).shape
         infinicore.Size([2, 3])
@@ -100,7 +100,7 @@ class _Methods(Methods):
         return self.view(*_shape_of("view_as", other))
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """As `reshape`, to the shape of another tensor."""
+        """Like `reshape`, to the shape of another tensor."""
         return self.reshape(*_shape_of("reshape_as", other))
 
     def expand_as(self, other: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class _Methods(Methods):
         return self.expand(*_shape_of("expand_as", other))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """Neighbouring dimensions as one.
+        """Merge adjacent dimensions into one.
 
         >>> infinicore.ones(2, 3, 4).flatten(1).shape
         infinicore.Size([2, 12])
@@ -129,8 +129,8 @@ class _Methods(Methods):
         return self.reshape(*sizes[:first], joined, *sizes[last + 1 :])
 
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
-        """All windows of `size` elements, `step` apart, along a dimension: a view with the windows'
-        elements in a new last dimension.
+        """A view of all windows of `size` elements along a dimension, `step` apart: their elements
+        are in a new last dimension.
 
         >>> infinicore.arange(4).unfold(0, 2, 1).tolist()
         [[0, 1], [1, 2], [2, 3]]
@@ -149,24 +149,24 @@ class _Methods(Methods):
         return self.as_strided([*shape, size], [*strides, stride], self.storage_offset())
 
     def contiguous(self, memory_format: memory_format | None = None) -> Tensor:
-        """The tensor itself if it has no gaps, else a copy without gaps."""
+        """The tensor itself if it is contiguous, else a contiguous copy."""
         if memory_format is not None:
             return laid_out("contiguous", self, memory_format)  # type: ignore[no-any-return]
         return self if self.is_contiguous() else _core.contiguous(self)
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it is in memory of the host."""
+        """Whether it is in host memory."""
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it is on a device that is used like CUDA's."""
+        """Whether it is on a CUDA-like device."""
         return self.device.type == "cuda"
 
     @property
     def _underlying(self) -> Tensor:
-        """The tensor itself: there is no other object behind it."""
+        """The tensor itself."""
         return self
 
     # -- Types and devices --
@@ -180,9 +180,8 @@ class _Methods(Methods):
         copy: bool = False,
         memory_format: memory_format | None = None,
     ) -> Tensor:
-        """On another device, as another type, or both; the tensor itself if it is that already.
-
-        Takes devices, types and tensors (whose device and type are meant) in any order.
+        """A copy on another device, with another type, or both; the tensor itself if nothing
+        changes. Takes devices, types and tensors (for their device and type) in any order.
 
         >>> infinicore.ones(2).to(infinicore.int32)
         tensor([1, 1], dtype=infinicore.int32)
@@ -204,19 +203,19 @@ class _Methods(Methods):
         return result
 
     def cpu(self) -> Tensor:
-        """In memory of the host; the tensor itself if it is there already."""
+        """A copy in host memory; the tensor itself if it is there already."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Tensor:
-        """On a CUDA device: the one with this number, else the first."""
+        """A copy on a CUDA device: the one with this index, else the first."""
         return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
     def type(self, dtype: Any = None) -> Any:
-        """As another type; without one, the name of the tensor's own."""
+        """A copy with another type; without an argument, the name of the current type."""
         return repr(self.dtype) if dtype is None else self.to(dtype)
 
     def type_as(self, other: Tensor) -> Tensor:
-        """As the type of another tensor."""
+        """A copy with the type of another tensor."""
         return self.to(other.dtype)
 
     def is_floating_point(self) -> Any:
@@ -234,9 +233,9 @@ class _Methods(Methods):
     # -- Values --
 
     def copy_(self, src: Any, non_blocking: Any = False) -> Tensor:
-        """Take over the values of a tensor, a number or an array: any strides, types and devices.
-        With `non_blocking`, a copy from a device into pinned memory goes on after the call: wait
-        for an event before reading it.
+        """Copy the values of a tensor, a number or an array, with any strides, type and device.
+        With `non_blocking`, a copy from a device into pinned memory is asynchronous: wait for an
+        event before reading it.
 
         >>> infinicore.zeros(2).copy_(infinicore.tensor([1, 2]))
         tensor([1., 2.])
@@ -246,7 +245,7 @@ class _Methods(Methods):
         return copy(self, src)
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """A copy, without gaps."""
+        """A contiguous copy."""
         if memory_format is not None:
             return laid_out("clone", self, memory_format, True)  # type: ignore[no-any-return]
         result = _core.empty(self.shape, self.dtype, self.device)
@@ -254,7 +253,7 @@ class _Methods(Methods):
         return result
 
     def detach(self) -> Tensor:
-        """Another handle of the same memory."""
+        """A new tensor that shares the memory."""
         return _core.Tensor(self)
 
     def fill_(self, value: Any) -> Tensor:
@@ -266,7 +265,8 @@ class _Methods(Methods):
         return fill(self, 0)
 
     def record_stream(self, stream: Any) -> None:
-        """The memory is used in this stream too: it is not reused before the work there is done."""
+        """Mark the memory as used by this stream: it is not reused before the work there is
+        done."""
         _core.record_stream(self, stream if isinstance(stream, _INT) else stream.handle)
 
     def debug(self, filename: str | None = None) -> None:
@@ -278,7 +278,7 @@ class _Methods(Methods):
             print(self)
 
     def pin_memory(self) -> Tensor:
-        """A copy in host memory that devices reach directly."""
+        """A copy in pinned host memory, which devices access directly."""
         if self.is_pinned():
             return self
         return copy(_core.empty(self.shape, self.dtype, device("cpu"), None, True), self)
@@ -343,7 +343,7 @@ class _Methods(Methods):
         return rebuild, (data, tuple(self.shape), self.dtype, str(self.device))
 
 
-_BOOL, _INT, _FLOAT = bool, int, float  # Tensor has methods of these names
+_BOOL, _INT, _FLOAT = bool, int, float  # Tensor has methods with these names
 
 _CONVERSIONS = {
     "float": float32,
@@ -376,7 +376,7 @@ def _shape_of(function: str, other: Any) -> Size:
 
 
 def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any, Any]:
-    """The type and the device that the arguments of `to` name."""
+    """The type and the device given by the arguments of `to`."""
     place = None if where is None else device(where)
     for arg in args:
         if isinstance(arg, (dtype, DataType)):

@@ -1,4 +1,4 @@
-"""Methods that ask about a tensor, and those that call Python for each element."""
+"""Methods that query a tensor, and those that call a Python function for each element."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_signed(input: Tensor) -> bool:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type; of a tensor, that of its elements' type.
+    """The name of an object's type; for a tensor, of its element type.
 
     >>> infinicore.typename(infinicore.ones(1))
     'infinicore.float32'
@@ -44,7 +44,7 @@ def typename(obj: Any) -> str:
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule with the memory of the tensor, for `from_dlpack` of any library.
+    """A DLPack capsule of the tensor, for `from_dlpack` of any library.
 
     >>> capsule = infinicore.to_dlpack(infinicore.ones(1))
     """
@@ -54,26 +54,26 @@ def to_dlpack(tensor: Tensor) -> Any:
 class _Methods(Methods):
     @property
     def H(self) -> Tensor:
-        """A matrix transposed, of complex numbers with their conjugates."""
+        """The conjugate transpose of a matrix."""
         if self.ndim not in (0, 2):
             raise RuntimeError(f"H: the tensor has {self.ndim} dimensions: expected 2")
         return self.mH if self.ndim else self.conj()
 
     @property
     def mH(self) -> Tensor:
-        """Rows as columns, of complex numbers with their conjugates."""
+        """The conjugate transpose of each matrix."""
         return self.mT.conj()
 
     def ndimension(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return self.ndim
 
     def nelement(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return self.numel()
 
     def get_device(self) -> int:
-        """The number of its device; -1 on the CPU."""
+        """The index of its device; -1 on the CPU."""
         return -1 if self.is_cpu else int(self.device.index or 0)
 
     def is_same_size(self, other: Tensor) -> bool:
@@ -81,7 +81,7 @@ class _Methods(Methods):
         return is_same_size(self, other)
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Whether another tensor has the same elements in the same memory."""
+        """Whether another tensor is the same view of the same memory."""
         need_tensor("is_set_to", "tensor", tensor)
         mine = (self.data_ptr(), self.shape, self.stride(), self.dtype, self.device)
         return mine == (
@@ -106,16 +106,16 @@ class _Methods(Methods):
         return self.data_ptr()
 
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
-        """Each element becomes what a Python function makes of it; on the CPU, and slow."""
+        """Apply a Python function to each element, in place; on the CPU only, and slow."""
         return _mapped("apply_", callable, self)
 
     def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-        """Each element becomes what a Python function makes of it and that of another tensor, which
-        is broadcast; on the CPU, and slow."""
+        """Apply a Python function to each element and that of another tensor, which is broadcast,
+        in place; on the CPU only, and slow."""
         return _mapped("map_", callable, self, tensor)
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-        """As `map_`, with two other tensors."""
+        """Like `map_`, with two other tensors."""
         return _mapped("map2_", callable, self, x, y)
 
 

@@ -1,4 +1,4 @@
-"""How many threads of the host work on an operator of the CPU."""
+"""The number of threads that run CPU operators."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from functools import cache
 def _library() -> ctypes.CDLL:
     from infinicore import rt
 
-    # It is always there, and has been opened: this is the same library once more.
+    # The library is always present and already open: this returns the same handle.
     return ctypes.CDLL(next(each.path for each in rt.backends() if each.name == "cpu"))
 
 
 def get_num_threads() -> int:
-    """How many threads work on an operator of the CPU.
+    """The number of threads that run a CPU operator.
 
     >>> infinicore.get_num_threads() >= 1
     True
@@ -24,8 +24,8 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(threads: int) -> None:
-    """Let so many threads work on an operator of the CPU. INFINI_NUM_THREADS, or the processors of
-    this process, are the most: with a larger number these work.
+    """Set the number of threads that run a CPU operator. Larger numbers are limited to
+    INFINI_NUM_THREADS, or to the processors available to this process.
 
     >>> infinicore.set_num_threads(infinicore.get_num_threads())
     """

@@ -1,4 +1,4 @@
-"""Methods that give a tensor another layout, and `resize_`, which may give it other memory."""
+"""Methods that change the layout of a tensor, and `resize_`, which may replace its memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infinicore._tensor import Methods, Tensor
 
 __all__: list[str] = []
 
-# Views that a method with `_` behind its name makes of the tensor itself.
+# Views with an in-place method, whose name ends with `_`.
 VIEWS = ("as_strided", "detach", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
 
 
@@ -33,8 +33,8 @@ def _become(tensor: Tensor, other: Tensor) -> Tensor:
 
 class _Methods(Methods):
     def resize_(self, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
-        """Give the tensor another shape, without gaps. Elements keep their order in memory; where
-        there are more than before, the new ones are not set.
+        """Change the shape, in place; the result is contiguous. Elements keep their order in
+        memory; additional ones are uninitialized.
 
         >>> infinicore.arange(4).resize_(2, 1)
         tensor([[0],
@@ -58,7 +58,7 @@ class _Methods(Methods):
         return _become(self, made)
 
     def resize_as_(self, other: Tensor, memory_format: memory_format | None = None) -> Tensor:
-        """As `resize_`, to the shape of another tensor."""
+        """Like `resize_`, to the shape of another tensor."""
         if not isinstance(other, Tensor):
             raise TypeError(f"resize_as_: other is {type(other).__name__}: expected a tensor")
         return self.resize_(tuple(other.shape), memory_format=memory_format)

@@ -1,4 +1,5 @@
-"""What a thread works with: its device, stream and memory, a graph that is recorded."""
+"""The state of a thread: its device, stream, numeric mode and graph recording; and memory
+statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from infinicore._device import _TYPES, _VENDORS, DeviceType
 from infinicore._device import device as device_class
 from infinicore._event import handle_of
 
-# `device` below is a name of this module only: infinicore.device is the class.
+# The function `device` below is local to this module: infinicore.device is the class.
 __all__ = [
     "batch_invariant",
     "empty_cache",
@@ -46,7 +47,7 @@ def get_device() -> device_class:
 
 
 def set_device(device: Any) -> None:
-    """Make a device the calling thread's.
+    """Set the calling thread's device.
 
     >>> infinicore.set_device(infinicore.device("cpu"))
     """
@@ -54,7 +55,7 @@ def set_device(device: Any) -> None:
 
 
 def get_device_count(device_type: str | DeviceType) -> int:
-    """How many devices there are of a kind: "cpu", "cuda", ...
+    """The number of devices of a type: "cpu", "cuda", ...
 
     >>> infinicore.get_device_count("cpu")
     1
@@ -80,7 +81,8 @@ def get_device_count(device_type: str | DeviceType) -> int:
 
 @contextlib.contextmanager
 def device(where: Any) -> Iterator[device_class]:
-    """For a `with`, another device is the thread's, and the one on which tensors are made.
+    """A context manager that changes the thread's device, which is also the one where tensors are
+    created.
 
     >>> with infinicore.context.device("cpu"):
     ...     x = infinicore.ones(2)
@@ -100,7 +102,7 @@ def device(where: Any) -> Iterator[device_class]:
 
 
 def get_stream() -> int:
-    """The handle of the stream to which the current device's work goes.
+    """The handle of the current stream of the current device.
 
     >>> handle = infinicore.get_stream()
     """
@@ -125,9 +127,8 @@ def sync_device() -> None:
 
 @contextlib.contextmanager
 def stream(handle: Any) -> Iterator[None]:
-    """For a `with`, the thread's work goes to another stream: one of `infinicore.rt`, or a handle.
-
-    Streams do work beside each other: an event orders them where one needs the other's results.
+    """A context manager that changes the thread's stream: to one of `infinicore.rt`, or a handle.
+    Streams run concurrently: use an event where one needs the other's results.
 
     >>> with infinicore.stream(infinicore.rt.Stream()):
     ...     y = x + 1
@@ -146,11 +147,11 @@ def stream(handle: Any) -> Iterator[None]:
 
 
 def set_batch_invariant(enabled: bool) -> None:
-    """Enter or leave batch-invariant mode, for the calling thread: products, attention and norms
-    give a row the same bits whatever else is in the batch, and whatever the number of threads.
-
-    Graphs keep the mode in which they were recorded. A thread begins as the environment variable
-    INFINI_BATCH_INVARIANT says (1 or 0). What it covers and costs: docs/reproducibility.md.
+    """Enable or disable batch-invariant mode for the calling thread: matrix products, attention and
+    norms give bitwise equal rows whatever else is in the batch, and with any number of threads.
+    Graphs keep the mode in which they were recorded. The environment variable
+    INFINI_BATCH_INVARIANT (1 or 0) sets the initial mode of threads. Scope and cost:
+    docs/reproducibility.md.
 
     >>> infinicore.set_batch_invariant(False)
     """
@@ -168,7 +169,8 @@ def is_batch_invariant() -> bool:
 
 @contextlib.contextmanager
 def batch_invariant(enabled: bool = True) -> Iterator[None]:
-    """For a `with`, the calling thread is in batch-invariant mode; see `set_batch_invariant`.
+    """A context manager that enables batch-invariant mode for the calling thread; see
+    `set_batch_invariant`.
 
     >>> x, weight = infinicore.ones(3, 8), infinicore.ones(4, 8)
     >>> with infinicore.batch_invariant():
@@ -186,8 +188,8 @@ def batch_invariant(enabled: bool = True) -> Iterator[None]:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Bytes of a device's memory that tensors use and that the cache holds, each now and at the
-    most, and how many allocations there were, of which the cache could not serve `from_device`.
+    """Memory statistics of a device: bytes used by tensors and held by the cache, each current and
+    peak; the number of allocations, and of those that the cache could not serve (`from_device`).
 
     >>> sorted(infinicore.memory_stats())[:2]
     ['allocated', 'allocations']
@@ -196,7 +198,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Begin anew to note the most that is used.
+    """Reset the peak values of `memory_stats`.
 
     >>> infinicore.reset_peak_memory_stats()
     """
@@ -232,7 +234,8 @@ def is_graph_recording() -> bool:
 
 
 def start_graph_recording(device: Any = None) -> None:
-    """From here on this thread's operations are recorded; a device is made the thread's first.
+    """Start recording this thread's operations; if a device is given, it becomes the thread's
+    device first.
 
     >>> x = infinicore.ones(2)
     >>> infinicore.start_graph_recording()
@@ -245,7 +248,7 @@ def start_graph_recording(device: Any = None) -> None:
 
 
 def stop_graph_recording() -> Any:
-    """The graph of what was recorded.
+    """Stop recording, and return the graph.
 
     >>> infinicore.start_graph_recording()
     >>> graph = infinicore.stop_graph_recording()

@@ -1,4 +1,4 @@
-"""Types of results that are several tensors, by name, with torch's names of them.
+"""Named tuples for functions that return several tensors, with torch's names.
 
 >>> infinicore.linalg.eigh(infinicore.eye(2)).__class__
 <class 'infinicore.return_types.linalg_eigh'>

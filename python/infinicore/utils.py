@@ -1,4 +1,4 @@
-"""Element types of this package, of torch and of NumPy."""
+"""Conversions between the element types of this package, torch and NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ML_DTYPES = ("bfloat16", "float8_e4m3fn")
 
 
 def to_torch_dtype(infini_dtype: dtype) -> Any:
-    """The torch type of the same elements.
+    """The corresponding torch type.
 
     >>> infinicore.utils.to_torch_dtype(infinicore.float32)
     torch.float32
@@ -35,7 +35,7 @@ def to_torch_dtype(infini_dtype: dtype) -> Any:
 
 
 def to_infinicore_dtype(torch_dtype: Any) -> dtype:
-    """The type of a torch type's elements.
+    """The element type that corresponds to a torch type.
 
     >>> infinicore.utils.to_infinicore_dtype(torch.float32)
     infinicore.float32
@@ -48,7 +48,8 @@ def to_infinicore_dtype(torch_dtype: Any) -> dtype:
 
 
 def numpy_to_infinicore_dtype(numpy_dtype: Any) -> dtype:
-    """The type of a NumPy type's elements; bfloat16 and float8_e4m3fn are those of ml_dtypes.
+    """The element type that corresponds to a NumPy type; bfloat16 and float8_e4m3fn are those of
+    ml_dtypes.
 
     >>> infinicore.utils.numpy_to_infinicore_dtype(numpy.float32)
     infinicore.float32
@@ -66,7 +67,7 @@ def numpy_to_infinicore_dtype(numpy_dtype: Any) -> dtype:
 
 
 def infinicore_to_numpy_dtype(infini_dtype: dtype) -> Any:
-    """The NumPy type of the same elements.
+    """The corresponding NumPy type.
 
     >>> infinicore.utils.infinicore_to_numpy_dtype(infinicore.float32)
     dtype('float32')
