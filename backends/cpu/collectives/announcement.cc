@@ -1,11 +1,11 @@
-// What ranks say they are about to do.
+// Announcements: what each rank is about to do.
 #include "buffers.h"
 #include "collective_names.h"
 
 namespace infini::cpu::collectives {
 
 Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t number) {
-    // Of the counts that all ranks have to give alike.
+    // A hash of the counts on which all ranks must agree.
     const size_t *counts = work.kind == INFINI_ALL_GATHER       ? work.recv_counts
                            : work.kind == INFINI_REDUCE_SCATTER ? work.send_counts
                                                                 : nullptr;
@@ -23,7 +23,7 @@ std::string description(const Announcement &a) {
     return text + " as its operation " + std::to_string(a.number);
 }
 
-// Rank 0 is right, unless it is alone with its opinion.
+// Rank 0 is assumed right, unless all others disagree with it.
 std::string difference(int low, const Announcement &one, int high, const Announcement &other) {
     auto say = [&](int rank, const Announcement &a) {
         return "rank " + std::to_string(rank) + " called " + description(a);

@@ -20,7 +20,7 @@ std::shared_ptr<Ground> open_ground(const std::string &name, int ranks, std::str
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct stat status{};
     bool ready = file >= 0 && fstat(file, &status) == 0;
-    // Whoever comes first gives it its size. Another number of ranks would need another size.
+    // The first to open it sets its size. A different number of ranks would need a different size.
     if (ready && status.st_size == 0) ready = ftruncate(file, off_t(bytes)) == 0;
     if (ready && fstat(file, &status) == 0 && size_t(status.st_size) != bytes) {
         close(file);

@@ -1,4 +1,4 @@
-// One rank of a communicator, and what it does with the others.
+// One rank of a communicator, and its operations with the others.
 #pragma once
 
 #include <infini/collectives.h>
@@ -18,11 +18,11 @@ class Communicator {
 public:
     virtual ~Communicator() = default;
 
-    // Does a group. One at a time.
+    // Runs a group. Called by one thread at a time.
     virtual bool run(const InfiniCollective *work, size_t count) = 0;
-    // Makes everything that waits in it fail soon, here and on other ranks. Any thread.
+    // Makes all pending operations fail soon, here and on other ranks. Called by any thread.
     virtual void fail(const std::string &reason) = 0;
-    // Why it can't be used any more; empty: it can.
+    // The reason of failure; empty: usable.
     virtual std::string failure() = 0;
     virtual void set_timeout(double seconds) = 0;
 };
@@ -40,8 +40,8 @@ struct Ground {
     size_t bytes;
 };
 
-// The memory of a name, which whoever comes first makes: fresh memory is all zero, which is how a
-// world begins.
+// Opens the memory of a name, or creates it if it does not exist: new memory is all zero, the
+// initial state of a world.
 std::shared_ptr<Ground> open_ground(const std::string &name, int ranks, std::string *problem);
 // In one process.
 std::shared_ptr<Ground> make_ground(int ranks);
@@ -52,9 +52,9 @@ public:
     SharedCommunicator(std::shared_ptr<Ground> ground, int rank, double timeout);
     ~SharedCommunicator() override;
 
-    // Waits for all ranks to have joined. Some may be elsewhere: then *elsewhere is set instead.
+    // Waits until all ranks have joined, or sets *elsewhere if some are on other hosts.
     bool assemble(bool *elsewhere);
-    // One collective, which is a part of what was announced.
+    // One collective, as a part of the announced operation.
     bool collective(const InfiniCollective &work, const Announcement &announced);
 
     bool run(const InfiniCollective *work, size_t count) override;
@@ -75,19 +75,20 @@ private:
     std::mutex lock_;
     uint32_t phase_ = 0;
     uint64_t number_ = 0;  // of operations so far
-    unsigned turn_ = 0;    // of the pieces that were put down
+    unsigned turn_ = 0;    // of the chunks that were written
 };
 
 // All sends and receives of a group, side by side.
 bool exchange_messages(World &world, int rank, double timeout, bool direct,
                        const std::vector<const InfiniCollective *> &messages);
 
-// ---- For all ------------------------------------------------------------------------------------
+// ---- All kinds of communicators
+// ------------------------------------------------------------------------------------
 
 const char *kind_name(int kind);
 size_t element_bytes(int dtype);
 
-// The announcement of an operation, and how to say that two of them differ.
+// The announcement of an operation, and the message for two that differ.
 Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t number);
 std::string description(const Announcement &announced);
 std::string difference(int low, const Announcement &one, int high, const Announcement &other);

@@ -1,9 +1,9 @@
 // The collectives of one host.
 //
-// In one process, ranks read each other's buffers: nothing is copied but what has to be. Between
-// processes they put pieces of their buffers down where others see them, two in turn, so that one
-// is filled while the other is read. What is small goes along with the announcement: one meeting
-// does all.
+// In one process, ranks read each other's buffers, so nothing is copied unnecessarily. Between
+// processes they write chunks of their buffers to shared memory, double-buffered, so that one is
+// filled while the other is read. Small data is sent with the announcement, which takes a single
+// barrier.
 #include <algorithm>
 #include <cstring>
 
@@ -51,7 +51,7 @@ private:
         return w_.kind == INFINI_REDUCE_SCATTER || w_.kind == INFINI_SCATTER ||
                w_.kind == INFINI_ALL_TO_ALL;
     }
-    // What rank `from` sends in all.
+    // The total that rank `from` sends.
     size_t sent_by(int from) const {
         if (w_.kind == INFINI_ALL_TO_ALL && w_.send_counts) {
             const uint64_t *counts = world_.seat(from).page[page_].send_counts;
@@ -97,7 +97,7 @@ private:
 
     const char *purpose() const { return kind_name(announced_.kind); }
 
-    // Do all ranks do the same?
+    // Checks that all ranks do the same.
     bool agree() {
         for (int i = 0; i < ranks_; ++i) {
             const Announcement &other = world_.seat(i).page[page_].announced;
@@ -110,7 +110,8 @@ private:
         return true;
     }
 
-    // Is what others have for this rank what it expects? Nobody reads before all have looked.
+    // Checks that the others send what this rank expects. Nobody reads data before all have
+    // checked.
     bool agree_on_counts() {
         if (w_.kind != INFINI_ALL_TO_ALL || !w_.send_counts) return true;
         for (int i = 0; i < ranks_; ++i) {
@@ -124,7 +125,7 @@ private:
         return meet();
     }
 
-    // ---- What is small --------------------------------------------------------------------------
+    // ---- Small data --------------------------------------------------------------------------
 
     bool is_small() const {
         if (w_.kind == INFINI_ALL_TO_ALL && w_.send_counts) return false;  // others can't tell
@@ -137,7 +138,7 @@ private:
         if (i_send() && bytes) std::memcpy(world_.seat(me_).page[page_].small, send(), bytes);
     }
 
-    // ---- Taking what others sent, when at(rank) is all of it ------------------------------------
+    // ---- Receiving, where at(rank) is all data of a rank ------------------------------------
 
     template <class At>
     void take(const At &at) {
@@ -201,7 +202,7 @@ private:
         };
         if (w_.kind == INFINI_ALL_REDUCE || w_.kind == INFINI_REDUCE) {
             // Each rank combines a share: nobody else reads that part of any buffer before all are
-            // done, so results may replace what was sent.
+            // done, so results may overwrite the input.
             const size_t begin = share_begin(w_.count, me_, ranks_);
             const size_t end = share_begin(w_.count, me_ + 1, ranks_);
             Bytes *to = w_.kind == INFINI_REDUCE ? received(w_.root) : recv();
@@ -217,7 +218,7 @@ private:
             return meet();
         }
         take(sent);
-        return meet();  // nobody changes what others still read
+        return meet();  // nobody modifies what others still read
     }
 
     // ---- Between processes ----------------------------------------------------------------------
@@ -239,8 +240,8 @@ private:
 
     Bytes *mine() { return world_.piece(me_, c_.turn_); }
 
-    // Each rank combines a share of the piece: it puts down what others combine, takes the rest where
-    // it lies, and puts down its result.
+    // Each rank combines a share of the chunk: it writes the parts that others combine, reads the
+    // rest in place, and writes its result.
     bool reduce_staged() {
         const size_t room = kPiece / size_;
         for (size_t at = 0; at < w_.count; at += room, ++c_.turn_) {
@@ -267,7 +268,7 @@ private:
         return true;
     }
 
-    // Every rank gets the same of each sender: broadcast, gather, all-gather.
+    // Every rank gets the same data from each sender: broadcast, gather, all-gather.
     bool whole_staged() {
         const size_t room = kPiece / size_;
         const int first = w_.kind == INFINI_BROADCAST ? w_.root : 0;
@@ -291,7 +292,7 @@ private:
         return true;
     }
 
-    // Every rank gets a part of its own: a piece holds some of the part of each.
+    // Every rank gets a different part: a chunk holds a portion of each part.
     bool parts_staged() {
         const size_t room = kPiece / size_ / size_t(ranks_);
         size_t most = 0;

@@ -11,7 +11,7 @@
 namespace infini::cpu::collectives {
 namespace {
 
-// One collective of one member. Positions among the members are called ranks here, too.
+// One collective of one member. Ranks here are positions among the members.
 class Flat : Buffers {
 public:
     Flat(Network &network, const std::vector<int> &members, const InfiniCollective &work,
@@ -24,8 +24,8 @@ public:
           me_(int(std::find(members.begin(), members.end(), network.rank) - members.begin())),
           ranks_(int(members.size())) {
         reduce_ = is_reduction(w_.kind) ? find_reduce(w_.dtype, w_.op) : nullptr;
-        // Small enough for many ranks: for reducing in caches while more comes, and else for a slow
-        // network to show that something moves. Whole elements of any type, too.
+        // Small enough to reduce in caches while more data arrives, and for progress to be visible
+        // on a slow network. A multiple of every element size.
         auto piece = [&](size_t all, size_t most) {
             return std::clamp<size_t>(all / size_t(ranks_), 32 << 10, most) & ~size_t(4095);
         };
@@ -49,7 +49,8 @@ private:
     static B *at(B *buffer, size_t bytes) {
         return buffer ? buffer + bytes : nullptr;
     }
-    // Others in an order of one's own, so that not all talk to the same one.
+    // The other ranks, in a different order on each rank, so that not all contact the same one
+    // first.
     int other(int i) const { return (me_ + i) % ranks_; }
 
     // ---- Who sends what to whom in the first round ----------------------------------------------
@@ -59,10 +60,10 @@ private:
         const Bytes *out = nullptr;
         Bytes *in = nullptr;  // null: into a reduction
         size_t out_bytes = 0, in_bytes = 0;
-        Transfer *opening = nullptr;  // that is awaited
+        Transfer *opening = nullptr;  // that is expected
     };
 
-    // The shares of a buffer that is cut into one for each of `shares` ranks.
+    // The shares of a buffer that is divided among `shares` ranks.
     void cut(size_t count, int shares) {
         begins_.resize(size_t(shares) + 1);
         for (int i = 0; i <= shares; ++i)
@@ -73,7 +74,7 @@ private:
     void plan() {
         plan_.resize(size_t(ranks_));
         const size_t whole = w_.count * size_;
-        // Two ranks send as much when each combines everything, and it takes them one round.
+        // Two ranks send the same amount if each combines everything, and need only one round.
         shared_ = is_reduction(w_.kind) && w_.kind != INFINI_REDUCE_SCATTER &&
                   whole > (ranks_ == 2 ? kWhole : kEager);
         // With few ranks the root sends everything itself.
@@ -158,12 +159,12 @@ private:
                 break;
         }
     }
-    // Of a rank other than the root, among those.
+    // The index of a rank other than the root among those.
     int place(int rank) const { return rank > w_.root ? rank - 1 : rank; }
 
     // ---- The first round ------------------------------------------------------------------------
 
-    // Says what this rank is about to do; a little data goes along.
+    // Announces what this rank is about to do, with a little data.
     void open() {
         for (int i = 1; i < ranks_; ++i) {
             const int rank = members_[size_t(other(i))];
@@ -188,8 +189,9 @@ private:
         own_part();
     }
 
-    // What did not go along with the opening: only to a rank that has come. What a network has
-    // begun to send it reads when it likes, and whoever gives up waiting owns the memory again.
+    // Sends what did not fit into the opening, only to ranks that have arrived: the network reads a
+    // message at any time after it was begun, but after giving up, the caller owns the memory
+    // again.
     void begin_sending(int peer) {
         const Exchange &with = plan_[size_t(peer)];
         if (with.out_bytes <= kEager) return;
@@ -197,8 +199,8 @@ private:
         out_.emplace_back(session_, rank, true, with.out, with.out_bytes, piece_).advance();
     }
 
-    // True when the message of another has arrived. What does not fit ends the
-    // session, and comes never.
+    // True when the message of another rank has arrived. A mismatch ends the session, and never
+    // arrives.
     bool has_opened(int peer) {
         Exchange &with = plan_[size_t(peer)];
         if (!with.opening) return true;
@@ -231,7 +233,7 @@ private:
                              ", which expects " + std::to_string(expected / size_));
     }
 
-    // Each peer's data straight to its place, as soon as it is known to be that.
+    // Receives each peer's data directly at its destination, once its opening has been checked.
     bool move_arriving() {
         std::list<Flow> in;
         return session_.until([&] {
@@ -296,7 +298,7 @@ private:
         return done;
     }
 
-    // What has come of all others for this rank, combined piece by piece while more comes.
+    // Combines what the others have sent, chunk by chunk while more arrives.
     bool reduce_arriving() {
         constexpr size_t kRing = 2;
         const size_t mine = part_of_reduction();
@@ -311,7 +313,8 @@ private:
                 return true;
             });
             if (!opened) return false;
-            // What is overwritten has been sent: those who get it all have it in their openings.
+            // What is overwritten has been sent: ranks that get all of it have it in their
+            // openings.
             for (int i = 0; i < ranks_; ++i)
                 from[size_t(i)] = i == me_ ? own : network_.desk(members_[size_t(i)]).in.data;
             if (mine) reduce_(to, from.data(), ranks_, mine / size_);
@@ -353,7 +356,7 @@ private:
         });
     }
 
-    // Of the reduction, in bytes: how much this rank combines, and where in the buffer that is.
+    // The reduction, in bytes: how much this rank combines, and its offset in the buffer.
     size_t part_of_reduction() const {
         if (w_.kind == INFINI_REDUCE_SCATTER) return part(w_.send_counts, me_) * size_;
         if (shared_) return share_bytes(me_);
@@ -363,7 +366,7 @@ private:
         if (w_.kind == INFINI_REDUCE_SCATTER) return part_begin(w_.send_counts, me_) * size_;
         return shared_ ? begins_[size_t(me_)] : 0;
     }
-    // Where combined elements go: those who receive nothing need a place for their share.
+    // The destination of combined elements: ranks that receive nothing need memory for their share.
     Bytes *result() {
         if (w_.kind == INFINI_REDUCE_SCATTER) return recv();
         if (w_.kind != INFINI_REDUCE || me_ == w_.root) return at(recv(), own_offset());

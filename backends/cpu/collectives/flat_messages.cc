@@ -1,5 +1,5 @@
-// Sends and receives over links. Those with the same rank go one after the other; those with
-// different ranks side by side, so that no order of theirs can make ranks wait for each other.
+// Sends and receives over links. Those with the same rank are sequential; those with different
+// ranks are concurrent, so that no order of them can cause a deadlock.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -25,7 +25,7 @@ public:
     // True: the next one may begin. The first call starts it.
     bool advance_send() {
         if (!opening_) {
-            // The desk holds one page: of several messages each needs its own.
+            // There is one opening per rank: several messages each need their own.
             page_ = std::make_unique<Network::Desk::Page>();
             page_->opening = {kOpeningMagic, bytes_, announced()};
             const bool eager = bytes_ && bytes_ <= kEager;
@@ -55,7 +55,7 @@ public:
         return !flow_ || flow_->begun();
     }
 
-    // All of it has gone out or come.
+    // Everything was sent or received.
     bool done() {
         if (flow_) flow_->advance();
         return opening_ && opening_->done && (!flow_ || flow_->done());

@@ -55,7 +55,7 @@ bool Session::step() {
     int wait = 1000;
     if (World *host = network_.host) {
         if (host->failed()) return fail(host->reason());
-        // Others of this host leave it to this rank how long it waits.
+        // Other ranks of this host leave the time-out to this rank.
         host->seat(network_.seat).beat.fetch_add(1, std::memory_order_relaxed);
         wait = 200;
     }
@@ -66,12 +66,12 @@ bool Session::step() {
     return told.empty() || fail(told);
 }
 
-// Nothing moves: is there still hope?
+// No progress: check whether the operation can still complete.
 bool Session::judge() {
     if (network_.fate.failed()) return fail("");
     const std::string told = network_.links->told();
     if (!told.empty()) return fail(told);
-    // The culprit is rather one that says nothing than one that does not listen.
+    // Blame a rank that sends nothing before one that does not receive.
     const Transfer *waiting = nullptr;
     auto look = [&](const Transfer &each) {
         if (!each.done && (!waiting || (waiting->sends && !each.sends))) waiting = &each;

@@ -1,4 +1,4 @@
-// What an operation over links needs: messages under way, and waiting for them without ever
+// The state of an operation over links: its pending messages, and waiting for them without ever
 // hanging.
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace infini::cpu::collectives {
 
-constexpr size_t kEager = 32 << 10;   // bytes that go along with the opening of an operation
-constexpr size_t kWhole = 256 << 10;  // bytes that two ranks give each other to combine
-// A root does not wait until others have come to take what it gives them, if that goes along with
-// the opening, up to so many bytes in a row; every time counts for some.
+constexpr size_t kEager = 32 << 10;   // bytes sent with the opening of an operation
+constexpr size_t kWhole = 256 << 10;  // bytes of a reduction chunk
+// A root does not wait for the receivers if its data fits into the opening, up to this many bytes
+// in a row; each operation counts for a minimum.
 constexpr size_t kAhead = 64 << 10, kLeastAhead = 1 << 10;
 
-// The first thing that a rank says to another in an operation; up to kEager bytes of data are sent
-// with it.
+// The first message of a rank to another in an operation; up to kEager bytes of data are sent with
+// it.
 struct Opening {
     uint64_t magic;
     uint64_t bytes;  // that this rank has for the other
@@ -30,7 +30,8 @@ struct Opening {
 };
 constexpr uint64_t kOpeningMagic = 0x67'6e696e65'704f;
 
-// Whether a communicator is well; the first reason why not stays. Any thread may ask and fail it.
+// The health of a communicator; the first reason of failure is kept. Any thread may query and fail
+// it.
 class Fate {
 public:
     void fail(const std::string &reason);
@@ -43,11 +44,11 @@ private:
     std::string reason_;
 };
 
-// The ranks of a communicator that talk through links.
+// The ranks of a communicator that communicate through links.
 struct Network {
     Network(std::unique_ptr<Links> links, int rank, int ranks)
         : links(std::move(links)), rank(rank), ranks(ranks), desks_(size_t(ranks)) {}
-    // What is not sent by now stays where it is for ever, if it may be read yet.
+    // Memory of messages that are not sent by now is leaked if it may still be read.
     ~Network() {
         if (!fate.failed() || !links->reads_late()) return;
         static std::mutex lock;
@@ -63,7 +64,7 @@ struct Network {
             alignas(64) unsigned char data[kEager];
         };
         Page out, in;
-        // Bytes since both have spoken to each other: the same on both sides.
+        // Bytes since the last exchange in both directions: the same on both sides.
         size_t ahead = 0;
     };
     Desk &desk(int peer) {
@@ -84,26 +85,26 @@ private:
     std::vector<std::unique_ptr<Desk>> desks_;
 };
 
-// The messages of one operation. When it is given up they are over.
+// The messages of one operation. When the operation is given up, they are cancelled.
 class Session {
 public:
-    // announced: what others may not know that this rank waits in.
+    // announced: the operation that this rank waits in, which the others may not know.
     Session(Network &network, double timeout, const char *purpose,
             const Announcement *announced = nullptr)
         : network_(network), timeout_(timeout), purpose_(purpose), announced_(announced) {}
 
     Transfer &send(int peer, const void *data, size_t bytes);
     Transfer &receive(int peer, void *data, size_t bytes);
-    // After a failure nothing is begun any more.
+    // After a failure no more messages are begun.
     void begin(Transfer &transfer) {
         transfer.done = false;
         if (!network_.fate.failed()) network_.links->begin(transfer);
     }
-    // A transfer that is begun now and then, and waited for while it is not done.
+    // Begins a transfer and waits until it is done.
     void watch(Transfer &transfer) { watched_.push_back(&transfer); }
     void forget(Transfer &transfer) { std::erase(watched_, &transfer); }
 
-    // Moves things until condition() holds. False: the communicator failed.
+    // Makes progress until condition() holds. False: the communicator failed.
     template <class Condition>
     bool until(const Condition &condition) {
         while (!condition())
@@ -117,7 +118,7 @@ private:
     bool step();
     bool judge();
     Transfer &make(int peer, bool sends, const void *data, size_t bytes);
-    // Until one of them is what it looks for, which is given; else null.
+    // Returns the first one that matches; else null.
     template <class Condition>
     const Transfer *find(const Condition &condition) const {
         for (size_t i = 0; i < std::min(made_, std::size(first_)); ++i)
@@ -134,16 +135,15 @@ private:
     const char *purpose_;
     const Announcement *announced_;
     double idle_since_ = 0;
-    // Most need few, for which no memory is asked.
+    // Most operations need few, for which no memory is allocated.
     Transfer first_[4];
     size_t made_ = 0;
     std::list<Transfer> more_;
     std::vector<Transfer *> watched_;
 };
 
-// Many bytes to or from one rank, in messages of at most one piece. Two are under way at a time, so
-// that the network is not idle between them; of large ones, where that counts for less than caches
-// do, one.
+// A transfer to or from one rank, in messages of at most one chunk. Two are pending at a time, to
+// keep the network busy; for large ones, where caches matter more, only one.
 class Flow {
 public:
     // ring: pieces that the memory has room for, used in turn; 0: for all.
@@ -153,7 +153,7 @@ public:
     Flow(const Flow &) = delete;
     Flow &operator=(const Flow &) = delete;
 
-    // Begins what can be begun, of those pieces before `limit`.
+    // Begins the chunks before `limit` that can be begun.
     void advance(size_t limit = SIZE_MAX);
     size_t pieces_done() const { return done_; }
     bool done() const { return done_ == pieces_; }

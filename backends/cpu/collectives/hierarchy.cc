@@ -66,7 +66,7 @@ int wide_type(int dtype, int op) {
         case INFINI_DTYPE_F8:
         case INFINI_DTYPE_F16:
         case INFINI_DTYPE_BF16:
-            // The largest and the smallest are one of them: nothing is rounded.
+            // Maximum and minimum are one of the inputs: nothing is rounded.
             return op == kMax || op == kMin ? dtype : INFINI_DTYPE_F32;
         case INFINI_DTYPE_I8:
         case INFINI_DTYPE_I16:
@@ -91,7 +91,7 @@ void widen(int wide, void *to, int dtype, const void *from, size_t count) {
     });
 }
 
-// Back, divided by `divisor`. In place where both types are the same.
+// Converts back, divided by `divisor`. In place if both types are the same.
 void narrow(int dtype, void *to, int wide, const void *from, size_t count, int divisor) {
     if (dtype == wide && divisor == 1) {
         if (count && to != from) std::memmove(to, from, count * infiniSizeOf(infiniDtype_t(dtype)));
@@ -124,7 +124,7 @@ public:
         }
         my_host_ = c_.hosts_[size_t(me_)];
         for (const auto &[host, members] : members_) {
-            // The root speaks for its host.
+            // The root is the leader of its host.
             const bool has_root = w_.root >= 0 && c_.hosts_[size_t(w_.root)] == host;
             const int leader = has_root ? w_.root : members[0];
             if (host == my_host_) {
@@ -230,7 +230,7 @@ private:
         const bool all = w_.kind == INFINI_ALL_REDUCE, wanted = all || me_ == w_.root;
         const bool as_is = wide_ == w_.dtype;
         const size_t wide_size = element_bytes(wide_);
-        // Without another type nothing has to be kept elsewhere, and it is done in one go.
+        // Without another type no temporary is needed, and it is done in one pass.
         const size_t step = as_is ? std::max<size_t>(w_.count, 1) : kStep;
         std::vector<Bytes> scratch;
         if (!as_is || (!wanted && leads())) scratch.resize(std::min(step, w_.count) * wide_size);
@@ -267,7 +267,7 @@ private:
         if (leads() && !between(INFINI_ALL_GATHER, w_.dtype, at(w_.recv, begin * size_), w_.recv, 0,
                                 -1, hosts.data()))
             return false;
-        // What was before and behind what this host had.
+        // The parts before and after those of this host.
         const size_t end = begin + block, all = parts(counts, 0, c_.network_.ranks);
         Bytes *behind = at(w_.recv, end * size_);
         return below(INFINI_BROADCAST, w_.dtype, w_.recv, w_.recv, begin) &&
@@ -355,7 +355,7 @@ bool NetworkCommunicator::run(const InfiniCollective *work, size_t count) {
     return messages.empty() || run_flat_messages(network_, messages, timeout_.load()) || give_up();
 }
 
-// Whatever failed, on the host or between hosts, is known everywhere from now on.
+// Any failure, on the host or between hosts, is known to all from now on.
 bool NetworkCommunicator::give_up() {
     network_.fate.fail(failure());
     const std::string reason = network_.fate.reason();
@@ -368,7 +368,7 @@ void NetworkCommunicator::fail(const std::string &reason) {
     network_.fate.fail(reason);
     if (below_) below_->fail(reason);
     network_.links->wake();
-    // Whoever is working in it notifies the others; if nobody is, it is done here.
+    // A thread that is working in it notifies the others; if there is none, this one does.
     if (std::unique_lock guard(lock_, std::try_to_lock); guard) network_.links->tell(reason);
 }
 

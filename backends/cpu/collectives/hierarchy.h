@@ -1,6 +1,6 @@
-// A communicator of ranks on several hosts. Ranks of one host combine and hand out in the memory
-// that they share, and one of them talks with the other hosts; what does not gain from that is
-// done flat, by all with all.
+// A communicator of ranks on several hosts. Ranks of one host reduce and distribute in shared
+// memory, and one of them, the leader, communicates with the other hosts; operations that do not
+// gain from this are flat, among all ranks.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace infini::cpu::collectives {
 
 class NetworkCommunicator final : public Communicator {
 public:
-    // hosts: by rank, a number for each host. below: the ranks of this host, where there are
-    // several and they are to use the memory that they share.
+    // hosts: by rank, a number for each host. below: the ranks of this host, if there are several
+    // and they use shared memory.
     NetworkCommunicator(std::unique_ptr<Links> links, int rank, std::vector<int> hosts,
                         std::unique_ptr<SharedCommunicator> below, bool layered, double timeout);
     ~NetworkCommunicator() override;

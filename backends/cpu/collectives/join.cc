@@ -1,4 +1,4 @@
-// How ranks find each other and what they then use, and the table of the back end.
+// How ranks find each other and choose a transport, and the table of the back end.
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ int make_id(unsigned char id[INFINI_COLLECTIVE_ID_BYTES]) {
     std::copy(random + 1, random + 3, made.secret);
     made.host = this_host();
     if (mpi_possible(&problem)) made.flags |= kMadeUnderMpi;
-    // Without a network the id is still good for this host.
+    // Without a network the id is still valid on this host.
     if (!expect_guests(&made, &problem) && getenv("INFINI_CCL_ADDRESS"))
         return refuse(INFINI_STATUS_BAD_PARAM, problem);
     memset(id, 0, INFINI_COLLECTIVE_ID_BYTES);
@@ -41,7 +41,7 @@ int make_id(unsigned char id[INFINI_COLLECTIVE_ID_BYTES]) {
     return INFINI_STATUS_SUCCESS;
 }
 
-// One rank on its way into a communicator.
+// One rank that is joining a communicator.
 class Joining {
 public:
     Joining(const Id &id, int ranks, int rank, double timeout)
@@ -89,7 +89,7 @@ private:
     }
 
     std::unique_ptr<Communicator> find_by_mpi() {
-        // In case that MPI cannot be used between them after all.
+        // In case MPI cannot be used between them after all.
         Address here{};
         std::string unimportant;
         if (own_address(&here, &unimportant)) found_.listening = listen_at(&here, &unimportant);
@@ -100,7 +100,7 @@ private:
         return connect();
     }
 
-    // All have come, and are in the table.
+    // All have arrived, and are in the table.
     std::unique_ptr<Communicator> connect() {
         bool one_host = true;
         uint32_t wish = Member::kAny;
@@ -115,7 +115,8 @@ private:
         if (wish == Member::kMpi && !by_mpi_)
             return refused("INFINI_CCL_TRANSPORT is mpi for some ranks only");
         if (one_host && wish <= Member::kShared) return share_host({});
-        // Before the links: a host whose ranks cannot share memory must not leave others waiting.
+        // Before the links, so that a host whose ranks cannot share memory does not leave others
+        // waiting.
         const bool layered = count_hosts() < ranks_ && wish == Member::kAny;
         std::unique_ptr<SharedCommunicator> below;
         if (layered && ranks_here().size() > 1) {
@@ -160,7 +161,7 @@ private:
         return true;
     }
 
-    // The memory of this host's ranks, when it is known who they are. No names: they are all.
+    // The shared memory of this host's ranks, once they are known. No names: all ranks are here.
     std::unique_ptr<SharedCommunicator> share_host(std::vector<int> names) {
         const std::vector<int> here = ranks_here();
         const auto seat = std::find(here.begin(), here.end(), rank_) - here.begin();
@@ -176,7 +177,7 @@ private:
         ground->world.set_names(std::move(names));
         auto made = std::make_unique<SharedCommunicator>(ground, seat, timeout_);
         const bool complete = made->assemble(elsewhere);
-        // Its name is needed no more; while ranks come from elsewhere it is the listener's.
+        // Its name is no longer needed; while remote ranks connect, the listener owns it.
         if (!*elsewhere && (seat == 0 || !complete)) shm_unlink(name.c_str());
         if (complete && !*elsewhere) return made;
         *problem_ = ground->world.reason();

@@ -1,4 +1,4 @@
-// Messages between ranks that share no memory. TCP and MPI are the two ways: tcp.h and mpi.h.
+// Messages between ranks that share no memory, over TCP (tcp.h) or MPI (mpi.h).
 //
 // Only the thread that works for a communicator calls these, one at a time; wake() may be called
 // by any. Messages from one rank to another arrive whole, and in the order in which they were
@@ -13,45 +13,46 @@
 
 namespace infini::cpu::collectives {
 
-// One message on its way. It stays where it is until it is done, or tell() has been called.
+// One pending message. The object must not move until the message is done, or tell() has been
+// called.
 struct Transfer {
     int peer = 0;  // the rank that it goes to or comes from, never this one
     bool sends = false;
     void *data = nullptr;
-    size_t bytes = 0;   // of the message; for one that comes: the most that it may have
-    bool done = false;  // the links set it, and how many bytes came
+    size_t bytes = 0;   // of the message; for a receive: the maximum
+    bool done = false;  // set by the links, with the number of bytes received
     size_t came = 0;
-    uint64_t private_[3] = {};  // the links' own
+    uint64_t private_[3] = {};  // for use by the links
 };
 
 class Links {
 public:
     virtual ~Links() = default;
 
-    // Starts sending or receiving. Never blocks, never fails: what is wrong shows in gone() and
+    // Starts sending or receiving. Never blocks and never fails: errors are reported by gone() and
     // told().
     virtual void begin(Transfer &transfer) = 0;
-    // Moves what can be moved. When nothing can, waits for something to happen, `milliseconds` at
-    // most. True: something moved.
+    // Makes progress. If none is possible, waits for an event, at most `milliseconds`. True: there
+    // was progress.
     virtual bool progress(int milliseconds) = 0;
-    // Lets a progress() of another thread return soon.
+    // Makes a progress() of another thread return soon.
     virtual void wake() = 0;
 
     // Tells all others that the communicator failed, or, without a reason, that this rank leaves
-    // it. What is on its way is over: neither transfers nor their memory are touched after this,
-    // and no more are begun. It may take a moment, and is lost where nobody listens any more.
+    // it. Pending messages are cancelled: neither transfers nor their memory are accessed after
+    // this, and no more are begun. It may block briefly, and is lost if the receiver has gone.
     virtual void tell(const std::string &reason) = 0;
-    // Whether it may read the memory of a send that was given up.
+    // Whether the memory of a cancelled send may still be read.
     virtual bool reads_late() const = 0;
 
-    // Why nothing more will come from a rank: "rank 3 (process 17) has died", "rank 3 has left the
-    // communicator"; empty: nothing is known against it. What it sent before has come.
+    // The reason why a rank will send nothing more: "rank 3 (process 17) has died", "rank 3 has
+    // left the communicator"; empty: none is known. Everything that it sent before has arrived.
     virtual std::string gone(int peer) = 0;
-    // The reason that another rank reported; empty: none did.
+    // The failure that another rank reported; empty: none did.
     virtual std::string told() = 0;
 };
 
-// What the ranks of a communicator know of each other before they can talk.
+// What the ranks of a communicator know of each other before they connect.
 struct Member {
     uint64_t host = 0;  // ranks of the same host share memory
     int32_t process = 0;

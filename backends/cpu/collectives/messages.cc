@@ -1,6 +1,5 @@
 // Sends and receives. Each pair of ranks has a channel for each direction. The messages of a group
-// are moved along side by side, a bit at a time, so that no order of theirs can make ranks wait
-// for each other.
+// progress concurrently, in small chunks, so that no order of them can cause a deadlock.
 #include <algorithm>
 #include <cstring>
 
@@ -9,8 +8,8 @@
 namespace infini::cpu::collectives {
 namespace {
 
-// Goes before the data. In one process the data stays where it is, and the receiver takes it from
-// there.
+// The header of a message. In one process the receiver copies the data directly from the sender's
+// buffer.
 struct Label {
     uint64_t bytes;
     const void *address;  // null: the data follows
@@ -33,7 +32,7 @@ public:
     int other() const { return work_.root; }
     bool is_send() const { return sends_; }
     bool done() const { return stage_ == kDone; }
-    // Moves what can be moved now. True: something was.
+    // Makes progress without blocking. True: there was some.
     bool advance() { return sends_ ? advance_send() : advance_receive(); }
 
 private:
@@ -60,7 +59,7 @@ private:
                 if (moved_ == bytes_) stage_ = kDone;
                 return true;
             }
-            case kAnswer:  // the buffer is the sender's again when the label was taken
+            case kAnswer:  // the sender owns the buffer again once the header was read
                 if (read < end_) return false;
                 stage_ = kDone;
                 return true;
@@ -142,7 +141,7 @@ bool exchange_messages(World &world, int rank, double timeout, bool direct,
     Patience patience(world, rank, timeout);
     unsigned idle = 0;
     for (size_t left = open.size(); left > 0;) {
-        // Of those that share a channel the first goes before the others.
+        // Messages on the same channel are sent in order.
         bool moved = false, busy[2][kMostRanks] = {};
         int waited_for = rank;
         for (Message &message : open) {

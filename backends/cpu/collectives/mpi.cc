@@ -1,5 +1,6 @@
-// How the ranks of a communicator find each other over MPI: each sends a letter to every process of
-// the job, and keeps the letters of others until somebody here asks for them.
+// How the ranks of a communicator find each other over MPI: each sends a letter (a small message)
+// to every process of the job, and keeps the letters of others until a join in this process needs
+// them.
 #include "mpi.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct Letter {
 };
 constexpr uint64_t kMpiMagic = 0x31697069'6e666e69;
 
-// Of one id, by rank. Letters of a rank that two processes claim are both kept.
+// The letters for one id, by rank. If two processes claim a rank, both letters are kept.
 struct Letters {
     std::vector<Letter> come;
     int readers = 0;  // ranks of this process that wait for it
@@ -42,7 +43,7 @@ struct Office {
         static auto *office = new Office;
         return *office;
     }
-    // Letters that nobody here will ask for: of communicators among other processes.
+    // Letters that nobody here needs: of communicators among other processes.
     void forget_some() {
         constexpr size_t kMost = 4096;
         for (auto at = boxes.begin(); boxes.size() > kMost && at != boxes.end();)
@@ -56,7 +57,7 @@ struct Office {
     }
 };
 
-// Why these letters make no communicator; empty: they may.
+// Why these letters do not form a communicator; empty: they may.
 std::string contradiction(const std::vector<Letter> &letters, int ranks, int rank) {
     std::vector<const Letter *> seats(size_t(ranks), nullptr);
     for (const Letter &letter : letters) {

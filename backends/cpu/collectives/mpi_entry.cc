@@ -1,4 +1,4 @@
-// For Python, which has its ids to hand around before there is a communicator.
+// Functions for Python, which exchanges ids before there is a communicator.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,7 +36,7 @@ extern "C" [[gnu::visibility("default")]] int infini_mpi_world(int *rank, int *r
     return 0;
 }
 
-// Hands bytes of `root` to all processes of the job; all of them call it.
+// Broadcasts bytes of `root` to all processes of the job; all of them call it.
 extern "C" [[gnu::visibility("default")]] int infini_mpi_broadcast(void *data, size_t bytes,
                                                                    int root, double timeout,
                                                                    char *problem,

@@ -29,7 +29,7 @@ bool is_launched_by_open_mpi() {
            (!setting("PMIX_RANK").empty() && setting("PMI_RANK").empty());
 }
 
-// Under a launcher only the library of its own kind finds the other ranks.
+// Under a launcher, only the MPI library of the same kind finds the other ranks.
 std::vector<std::string> names_in_order() {
     std::vector<std::string> names(std::begin(kStandardNames), std::end(kStandardNames));
     names.insert(names.end(), std::begin(kMpichNames), std::end(kMpichNames));
@@ -41,7 +41,7 @@ std::vector<std::string> names_in_order() {
 // pip puts MPI's libraries into lib/ of the environment that we are installed in; others are next
 // to the launcher on the PATH.
 std::vector<std::string> folders() {
-    std::vector<std::string> found = {""};  // where the system looks
+    std::vector<std::string> found = {""};  // the system's search path
     Dl_info info;
     if (dladdr(reinterpret_cast<const void *>(&folders), &info) && info.dli_fname) {
         const std::string path = info.dli_fname;
@@ -70,7 +70,7 @@ std::string file_of(void *library) {
     return dlinfo(library, RTLD_DI_LINKMAP, &file) == 0 && file ? file->l_name : "";
 }
 
-// Of another library than this one, which the program has started; empty: there is none.
+// The name of another MPI library that the program has initialized; empty: none.
 std::string started_instead_of(void *library) {
     std::string other;
     for (const std::string &name : names_in_order())
@@ -82,7 +82,7 @@ std::string started_instead_of(void *library) {
     return other;
 }
 
-// Open MPI's parts look for its symbols among those of the whole process.
+// Open MPI's plug-ins look up its symbols globally in the process.
 void *open_file(const std::string &path) {
     const bool is_open_mpi = path.find(kOpenMpiNames[0]) != std::string::npos;
     return dlopen(path.c_str(), RTLD_NOW | (is_open_mpi ? RTLD_GLOBAL : RTLD_LOCAL));
@@ -90,7 +90,7 @@ void *open_file(const std::string &path) {
 
 void *open_any() {
     const std::vector<std::string> names = names_in_order();
-    // What the program itself uses comes first: a process has one MPI.
+    // The library that the program uses comes first: a process can have only one MPI.
     for (const std::string &name : names)
         if (void *loaded = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
             if (is_initialized(loaded)) return loaded;
@@ -146,7 +146,7 @@ bool MpiLibrary::open(std::string *problem) {
         return false;
     }
     name = file_of(library_);
-    // A process has one MPI.
+    // A process can have only one MPI.
     const std::string other = is_initialized(library_) ? "" : started_instead_of(library_);
     if (!other.empty()) {
         *problem = "INFINI_MPI_LIBRARY is " + chosen + ", but the program has started " + other +

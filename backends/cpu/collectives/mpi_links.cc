@@ -1,8 +1,8 @@
 // Messages between ranks over MPI.
 //
 // A communicator has two tags: one for the messages, and one on which a rank says that it leaves or
-// that the communicator failed. Nothing is posted to receive the latter: it is looked for now and
-// then, so that nothing is left over when MPI ends.
+// that the communicator failed. No receive is posted for the latter: it is probed periodically, so
+// that nothing is pending when MPI is finalized.
 #include <algorithm>
 #include <bitset>
 #include <chrono>
@@ -19,12 +19,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is said to the others.
+// The final message to the others.
 struct Word {
     uint64_t magic;
     int32_t rank;
     int32_t failed;                // 0: the rank leaves
-    std::bitset<kMostRanks> lost;  // ranks that are dead: MPI may crash on a message to one
+    std::bitset<kMostRanks> lost;  // dead ranks, to which MPI may crash on a message
     char reason[480];
 };
 constexpr uint64_t kLinkMagic = 0x32697069'6e666e69;
@@ -88,7 +88,7 @@ public:
     }
 
     bool progress(int milliseconds) override {
-        // Not long: nobody but gone() sees that a rank has died.
+        // A short wait: only gone() detects that a rank has died.
         Clock::time_point deadline{};
         for (unsigned round = 0;; ++round, idling_.pause()) {
             if (test_all()) {
@@ -96,11 +96,11 @@ public:
                 if (++rounds_ % 64 == 0) listen();
                 return true;
             }
-            // Words are looked for when there is time.
+            // Final messages are probed when idle.
             if (++rounds_ % 16 == 0 || milliseconds == 0) listen();
             if (is_news_) break;
             if (woken_.load(std::memory_order_relaxed) && woken_.exchange(false)) break;
-            // What comes soon needs no clock.
+            // Polls without a clock at first.
             if (milliseconds > 0 && round < kTimeless) continue;
             const auto now = Clock::now();
             if (deadline == Clock::time_point{})
@@ -122,7 +122,7 @@ public:
         for (int peer : reachable_)
             mpi_.post(members_.processes[size_t(peer)], tag_ + 1, &word, sizeof word);
         if (!reason.empty()) mpi_.note_failure();
-        mpi_.remove_farewell(&farewell_);  // it has been said
+        mpi_.remove_farewell(&farewell_);  // it has been sent
         give_up();
     }
 
@@ -131,7 +131,8 @@ public:
     std::string gone(int peer) override {
         const size_t at = size_t(peer);
         if (!gone_[at].empty()) return gone_[at];
-        // What it sent before it left has come: whatever waits for it has been tested since.
+        // Everything that it sent before it left has arrived: pending receives have been tested
+        // since.
         if (rounds_since_leave_[at] >= 3) note(at, " has left the communicator");
         look_after(at);
         return gone_[at];
@@ -165,10 +166,10 @@ private:
             note(peer, " cannot be reached: MPI has been ended in this process");
         is_news_ = true;
     }
-    // Is it still there?
+    // Whether a rank is still alive.
     void look_after(size_t peer) {
         if (int(peer) == me_ || lost_[peer] || !has_died(peer)) return;
-        for (int i = 0; i < 3; ++i) test_all();  // what it sent before has come
+        for (int i = 0; i < 3; ++i) test_all();  // what it sent before has arrived
         note_death(peer);
     }
     void note_death(size_t peer) {
@@ -249,8 +250,8 @@ private:
         }
     }
 
-    // Messages that will not come any more. One that is just arriving gets a moment to do so: its
-    // memory is the caller's again after this.
+    // Cancels messages that will not arrive any more. One that is just arriving gets a moment to
+    // complete: the caller owns its memory again after this.
     void give_up() {
         if (active_.empty()) return;
         mpi_.note_failure();
@@ -281,14 +282,14 @@ private:
     const MpiMembers members_;
     std::vector<bool> is_neighbour_;  // by rank: on this host
     std::set<int> reachable_;         // ranks that get the messages of this one
-    std::set<int> unheard_;  // ranks that have said nothing yet: each does once, at its end
+    std::set<int> unheard_;  // ranks without a final message yet: each sends one, when it leaves
     std::vector<Active> active_;
-    std::vector<std::string> gone_;        // by rank: why nothing more comes from it
+    std::vector<std::string> gone_;        // by rank: why it sends nothing more
     std::vector<int> rounds_since_leave_;  // by rank; 0: it has not left
-    std::bitset<kMostRanks> lost_;         // those that are dead
+    std::bitset<kMostRanks> lost_;         // dead ranks
     std::string told_;
     std::atomic<bool> woken_ = false;
-    bool is_news_ = false;  // something that the caller has to judge
+    bool is_news_ = false;  // a condition for the caller to handle
     bool has_told_ = false;
     unsigned rounds_ = 0;
     Idling idling_;

@@ -88,7 +88,7 @@ bool MpiProcess::begin(std::string *problem) {
         return false;
     }
     one_at_a_time_ = provided < library_.multiple;
-    // Of what belongs to no communicator, such as a lost process, one of these is notified.
+    // One of these is notified of events that belong to no communicator, such as a lost process.
     if (is_ours_ && code == 0)
         for (Handle of : {library_.world, library_.self})
             library_.Comm_set_errhandler(of, library_.errors_return);
@@ -109,7 +109,7 @@ bool MpiProcess::begin(std::string *problem) {
                    ": it is not the launcher's MPI; name that one in INFINI_MPI_LIBRARY";
         return false;
     }
-    // Each process numbers the communicators that it begins within its own share of the tags.
+    // Each process numbers the communicators that it creates within its own range of tags.
     const int limit = is_set && most_tags ? *most_tags : 32767;
     channels_ = std::max(1, (limit - kFirstTag - 1) / 2 / ranks_);
     return true;
@@ -127,7 +127,7 @@ bool MpiProcess::is_alive() const {
     return !is_fork_ && library_.Finalized(&finalized) == 0 && !finalized;
 }
 
-// Says good-bye to those who do not know yet, and listens to theirs.
+// Sends the final message to ranks that have not received it, and receives theirs.
 void MpiProcess::take_leave() {
     std::vector<Farewell> farewells;
     {
@@ -153,7 +153,7 @@ void MpiProcess::end(int status) {
     if (!has_lost_) take_leave();
     {
         std::unique_lock closing(
-            open_);  // threads that still wait in a collective are done with MPI
+            open_);  // threads that still wait in a collective no longer use MPI
         is_over_ = true;
     }
     if (has_lost_) return;
@@ -165,7 +165,7 @@ void MpiProcess::end(int status) {
     if (!failed_) {
         changed_.wait(guard, ended);
     } else if (!changed_.wait_for(guard, kPatienceAtTheEnd, ended)) {
-        // The keeper is still inside MPI, whose libraries must not be taken down around it.
+        // The MPI thread is still inside MPI, whose libraries must not be unloaded.
         fflush(nullptr);
         _exit(status);
     }
@@ -242,7 +242,7 @@ void MpiProcess::remove_farewell(const Farewell *farewell) {
 
 void Idling::pause() {
     constexpr int64_t kMillisecond = 1'000'000;
-    constexpr unsigned kSpins = 8;  // the rank that is waited for may want this core
+    constexpr unsigned kSpins = 8;  // the rank that is waited for may need this core
     if (++rounds_ < kSpins) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -255,7 +255,7 @@ void Idling::pause() {
     clock_gettime(CLOCK_MONOTONIC, &time);
     const int64_t now = time.tv_sec * 1000 * kMillisecond + time.tv_nsec;
     if (rounds_ == kSpins) began_ = now;
-    // A large message moves in parts that are not seen here, each of which needs a look.
+    // A large message progresses in parts that are invisible here, each of which needs a test.
     if (now - began_ < 20 * kMillisecond) {
         sched_yield();
         return;

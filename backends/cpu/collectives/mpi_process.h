@@ -1,7 +1,7 @@
-// This process as one of an MPI job.
+// This process as a member of an MPI job.
 //
-// MPI is started, and ended, by a thread of its own: starting waits for all processes of the job,
-// which is given up after a time, and the thread that starts MPI has to be the one that ends it.
+// A separate thread initializes and finalizes MPI: initialization waits for all processes of the
+// job, with a time-out, and the thread that initializes MPI must also finalize it.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ namespace infini::cpu::collectives {
 // MPI's library, opened at run time.
 //
 // Three ABIs are known: the standard one, MPICH's own, and Open MPI's. Handles are passed as
-// pointers in all of them: where they are ints, these lie in the lower half, which is what the
-// library reads and writes on the machines that we run on.
+// pointers in all of them: where they are ints, these are the lower half, which the library reads
+// and writes on the supported machines.
 struct MpiLibrary {
     using Handle = void *;
 
-    // False with the reason where there is none that fits what started this process.
+    // False with the reason if there is none that matches the launcher of this process.
     bool open(std::string *problem);
-    // What the library says of an error.
+    // The library's text for an error.
     std::string error_text(int code) const;
 
     int (*Initialized)(int *) = nullptr;
@@ -64,12 +64,12 @@ private:
     void *library_ = nullptr;
 };
 
-// Was this process started by a launcher of MPI?
+// Whether this process was started by an MPI launcher.
 bool mpi_is_launched();
-// How many processes the launcher started, in all and on this host; 0 where it does not say.
+// The number of processes that the launcher started, in all and on this host; 0 if unknown.
 int mpi_launched_processes();
 int mpi_processes_of_this_host();
-// Has the program itself started an MPI that we know?
+// Whether the program itself has initialized a known MPI.
 bool mpi_is_initialized();
 
 class MpiProcess {
@@ -79,16 +79,16 @@ public:
     static constexpr int kTableTag = 0, kBroadcastTag = 1, kFirstTag = 2;
     static constexpr size_t kMostBytes = 4096;  // of a small message
 
-    // Starts MPI unless that has been done; null with the reason when it can't be used. Zero
-    // seconds: for ever.
+    // Initializes MPI if necessary; null with the reason if it cannot be used. Zero seconds: no
+    // time-out.
     static MpiProcess *start(double timeout, std::string *problem);
 
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     const MpiLibrary &library() const { return library_; }
     Handle comm() const { return comm_; }
-    // Held during each call of MPI: it does not end meanwhile, and some allow only one call at a
-    // time. False when it has ended.
+    // Held during each MPI call: prevents finalization, and serializes calls where MPI requires it.
+    // False when MPI has been finalized.
     struct Turn {
         std::shared_lock<std::shared_mutex> open;
         std::unique_lock<std::mutex> only;
@@ -96,28 +96,28 @@ public:
         explicit operator bool() const { return usable; }
     };
     Turn turn();
-    // False: the program has ended MPI, or this is a fork of the process that has it.
+    // False: the program has finalized MPI, or this is a fork of the process that uses it.
     bool is_usable() { return bool(turn()); }
 
-    // A number that no two communicators have that this process begins: see tag_of.
+    // A number that is unique among the communicators created by this process: see tag_of.
     int new_channel();
     static int tag_of(int channel) { return kFirstTag + 2 * channel; }
 
     // Sends a small message, without waiting for anything.
     void post(int to, int tag, const void *data, size_t bytes);
-    // Takes a small message, if one has come: false where none has.
+    // Receives a small message, if one has arrived; else false.
     bool take(int from, int tag, void *data, size_t bytes);
 
-    // Small messages that will come although nobody waits for them: they are taken at some time,
-    // because MPI does not like to end with messages that were never received.
+    // Small messages that will arrive although nobody waits for them: they are received eventually,
+    // because finalizing MPI with unreceived messages is unsafe.
     void expect(int tag, int messages);
     void collect();
 
-    // Something is broken: at the end, others are not waited for long.
+    // After a failure, finalization does not wait long for the others.
     void note_failure() { failed_ = true; }
-    // A process of the job is dead: at the end, others are not waited for at all.
+    // After the death of a process, finalization does not wait for the others at all.
     void note_loss() { has_lost_ = true; }
-    // What is posted to others when this process ends, unless it is withdrawn before.
+    // A message to send to others when this process ends, unless it is withdrawn before.
     struct Farewell {
         int tag;
         std::vector<int> to;
@@ -129,12 +129,12 @@ public:
 private:
     MpiProcess() = default;
     static MpiProcess &get();
-    void keep();                       // the thread that starts and ends MPI
+    void keep();                       // the thread that initializes and finalizes MPI
     bool begin(std::string *problem);  // collective in all processes of the job
     void end(int status);              // at the end of the process
     void take_leave();
-    bool is_alive() const;  // neither ended by the program nor in a fork
-    void sweep();           // forgets messages that are sent
+    bool is_alive() const;  // neither finalized by the program nor in a fork
+    void sweep();           // discards sent messages
 
     MpiLibrary library_;
     Handle comm_ = nullptr;
@@ -148,7 +148,7 @@ private:
     State state_ = kNew;
     std::string problem_;
 
-    std::shared_mutex open_;  // exclusively: MPI ends
+    std::shared_mutex open_;  // exclusively: finalization
     bool is_over_ = false;
     std::mutex turn_;
 
@@ -162,7 +162,7 @@ private:
     std::map<int, int> expected_;  // messages by tag
 };
 
-// Pauses that grow: a core is not burned for long while nothing happens.
+// Pauses of increasing length, to avoid burning a core while nothing happens.
 class Idling {
 public:
     void pause();

@@ -42,7 +42,7 @@ void reduce_two(void *to, const void *const *from, size_t count) {
     for (size_t i = 0; i < count; ++i) result[i] = combine<op>(a[i], b[i]);
 }
 
-// Through a block of numbers in the type of computation, which stays in the first cache.
+// Through a block of numbers in the type of computation, which stays in the L1 cache.
 template <class T, class C, int op>
 void reduce(void *to, const void *const *from, int sources, size_t count) {
     if constexpr (std::is_same_v<T, C> && op != kAverage)

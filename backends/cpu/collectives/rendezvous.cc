@@ -1,5 +1,5 @@
-// The maker's side: a thread that waits for guests. Anybody can connect to it: who does not begin
-// with the secret of an id is sent away, and nobody is waited for in particular.
+// The maker's side: a thread that accepts guests. Anybody can connect: peers that do not begin with
+// the secret of an id are dropped, and no peer can block the thread.
 #include "rendezvous.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ struct Guest {
         out += sentence;
         leave();
     }
-    // When it has heard what there is to say.
+    // When it has received its reply.
     void leave() {
         leaving = true;
         seated = false;
@@ -44,10 +44,10 @@ struct Guest {
     }
 };
 
-// Those who have come with one id.
+// The guests with one id.
 struct Party {
     Id id{};
-    std::vector<Guest *> seats;      // by rank; empty: nobody has come
+    std::vector<Guest *> seats;      // by rank; empty: not arrived
     std::shared_ptr<Ground> notice;  // invites ranks of this host to come here
 };
 
@@ -92,11 +92,11 @@ private:
             guest.came = seconds_now();
             guests_.push_back(std::move(guest));
         }
-        if (errno == EMFILE || errno == ENFILE) {  // nothing to accept it with: do not spin
+        if (errno == EMFILE || errno == ENFILE) {  // out of descriptors: do not spin
             const timespec moment{0, 50'000'000};
             nanosleep(&moment, nullptr);
         }
-        // Too many strangers: those who have been here longest without a word make room.
+        // Too many unknown peers: drops those that have been silent longest.
         size_t strangers = 0;
         for (auto guest = guests_.rbegin(); guest != guests_.rend(); ++guest)
             if (!guest->seated && !guest->leaving && ++strangers > kMostStrangers)
@@ -120,7 +120,7 @@ private:
         const ssize_t got = ::recv(guest.socket.get(), to, room, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (guest.seated) {
-            // Seated guests are silent: it is gone, or none of ours.
+            // Registered guests send nothing: this one has disconnected or is not ours.
             const int rank = guest.hello.rank;
             const std::string who = "rank " + std::to_string(rank) + " (process " +
                                     std::to_string(guest.hello.member.process) + ") has died";
@@ -183,7 +183,7 @@ private:
         parties_.erase(key(party.id.secret));
     }
 
-    // Everybody hears the same; a later try begins anew.
+    // All get the same reply; a later attempt starts over.
     void fail(Party &party, const std::string &what, int culprit) {
         for (size_t rank = 0; rank < party.seats.size(); ++rank)
             if (Guest *guest = party.seats[rank]; guest && int(rank) != culprit)

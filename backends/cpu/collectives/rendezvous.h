@@ -1,6 +1,6 @@
-// How ranks on several hosts learn of each other: whoever makes an id listens for those who join
-// with it, and gives all of them the table of all when the last has come. Ranks of the maker's
-// host first read the memory named by the id, and come here only when they find there that
+// How ranks on several hosts find each other: the process that makes an id listens for those who
+// join with it, and sends the table of all ranks to each when the last has arrived. Ranks of the
+// maker's host first read the memory named by the id, and come here only when they find there that
 // others are elsewhere.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace infini::cpu::collectives {
 
-// Connections that have not said who they are; more are turned away.
+// Limit of unidentified connections; more are refused.
 constexpr size_t kMostStrangers = 512;
 
 struct Id {
@@ -22,25 +22,26 @@ struct Id {
     uint64_t secret[2];  // who knows it may join
     uint64_t host;       // of the maker
     uint32_t flags;
-    Address maker;  // unknown: it cannot listen, so all ranks have to be on its host
+    Address maker;  // unknown: it cannot listen, so all ranks must be on its host
 };
 constexpr uint64_t kIdMagic = 0x326c6363'696e6669;
 constexpr uint32_t kMadeUnderMpi = 1;
 
-// Ranks of the same number share memory. It differs between machines, between two starts of one,
-// and between containers; INFINI_CCL_HOST is part of it.
+// Ranks with the same number share memory. It differs between machines, boots and containers, and
+// includes INFINI_CCL_HOST.
 uint64_t this_host();
 std::string memory_name(const Id &id);
 
-// Lets this process expect ranks that join with the id, and writes into it where. False: it cannot.
+// Makes this process listen for ranks that join with the id, and writes the address into it. False:
+// it cannot.
 bool expect_guests(Id *id, std::string *problem);
 
-// What a rank brings home from there.
+// The result of a join.
 struct Found {
     std::vector<Member> table;
     Socket listening;  // at this rank's address in the table
 };
-// Joins as one of the ranks: waits until all have come. False: *problem says whom one waited for.
+// Joins as one of the ranks: waits until all have arrived. False: *problem names the missing ranks.
 bool find_others(const Id &id, int ranks, int rank, const Member &mine, double timeout,
                  Found *found, std::string *problem);
 
@@ -48,7 +49,7 @@ bool find_others(const Id &id, int ranks, int rank, const Member &mine, double t
 std::unique_ptr<Links> tcp_links(const Id &id, int rank, Found found, double timeout,
                                  std::string *problem);
 
-// ---- What is said there -------------------------------------------------------------------------
+// ---- The protocol -------------------------------------------------------------------------
 
 struct Hello {
     uint64_t magic;
@@ -62,7 +63,7 @@ constexpr uint64_t kHelloMagic = 0x316f6c6c'65486363;
 struct Answer {
     uint64_t magic;
     uint32_t members;     // that follow
-    uint32_t text_bytes;  // or those of a sentence about what went wrong
+    uint32_t text_bytes;  // or the length of an error message
 };
 
 }  // namespace infini::cpu::collectives

@@ -14,7 +14,7 @@
 namespace infini::cpu::collectives {
 namespace {
 
-constexpr double kGrace = 5;  // seconds: the maker watches the time, and says whom one waits for
+constexpr double kGrace = 5;  // seconds: the maker has the time-out
 constexpr size_t kLongestSentence = 1024;
 
 void mix(uint64_t *hash, const void *data, size_t bytes) {
@@ -76,7 +76,7 @@ bool find_others(const Id &id, int ranks, int rank, const Member &mine, double t
     Socket socket;
     if (const int error = visit(id.maker, end, &socket)) return refuse(error);
 
-    // Whoever reaches the maker from here is reached here by others.
+    // The local address of the connection to the maker is the one at which others reach this rank.
     Address here{};
     socklen_t length = sizeof here;
     if (getenv("INFINI_CCL_ADDRESS")) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBuffer = 16 << 10;
 constexpr size_t kLongestText = 512;
-constexpr double kFarewellTime = 0.2;  // seconds for the last words
+constexpr double kFarewellTime = 0.2;  // seconds for the final message
 
 }  // namespace
 
@@ -54,7 +54,7 @@ short Connection::events() const {
     if (!socket_ || !gone_.empty()) return 0;
     short wanted = POLLRDHUP;
     if (!sends_.empty() && !deaf_) wanted |= POLLOUT;
-    // A message that nobody has asked for stays where it is: so the sender is slowed down.
+    // A message without a posted receive is left in the socket, which throttles the sender.
     const bool blocked = have_header_ && !in_frame_ && receives_.empty() && !to_the_end_;
     if (!blocked) wanted |= POLLIN;
     return wanted;
@@ -80,7 +80,7 @@ bool Connection::advance_sends() {
         const ssize_t sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) break;
-        if (sent < 0) {  // its last words may still be there to read
+        if (sent < 0) {  // its final message may still be readable
             deaf_ = true;
             to_the_end_ = true;
             break;
@@ -97,7 +97,7 @@ bool Connection::advance_sends() {
 
 void Connection::tell(Frame::Kind kind, const std::string &text, double end) {
     if (!socket_) return;
-    // Of what is under way only the message that has gone out in part is ended.
+    // Of the pending messages only a partially sent one is completed.
     if (!sends_.empty() && sent_ == 0) sends_.clear();
     if (!sends_.empty()) sends_.resize(1);
     while (!sends_.empty() && gone_.empty() && !deaf_) {
@@ -114,7 +114,7 @@ void Connection::tell(Frame::Kind kind, const std::string &text, double end) {
         send_all(socket_, out.data(), out.size(), end);
     }
     shutdown(socket_.get(), SHUT_WR);
-    // What was under way is over, and so is its memory.
+    // Pending messages are cancelled, and their memory is released.
     sends_.clear();
     receives_.clear();
     deaf_ = true;
@@ -198,7 +198,7 @@ bool Connection::advance_receives() {
     while (gone_.empty()) {
         const bool blocked = !in_frame_ && have_header_;  // nobody has asked for the message
         if (blocked) break;
-        // The rest of the message goes where it belongs; what comes after it waits in the buffer.
+        // The rest of the message goes to its destination; what follows it waits in the buffer.
         if (begin_ > 0) {
             memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
             end_ -= begin_;
@@ -313,7 +313,7 @@ private:
 
     const int rank_;
     Socket waker_;
-    std::deque<Connection> connections_;  // by rank, with one for this rank that is none
+    std::deque<Connection> connections_;  // by rank; the entry of this rank is unused
     std::vector<pollfd> polled_;
     int spins_;
     bool told_others_ = false;

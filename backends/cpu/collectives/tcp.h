@@ -11,30 +11,29 @@
 
 namespace infini::cpu::collectives {
 
-// What goes before each message.
+// The header of each message.
 struct Frame {
     enum Kind : uint64_t { kMessage = 0x4d, kFailure = 0x46, kFarewell = 0x42 };
     uint64_t kind, bytes;
 };
 
-// The connection with one other rank. Nothing in it blocks.
+// The connection with one other rank. Never blocks.
 class Connection {
 public:
     Connection(Socket socket, int peer, int process);
 
     void begin(Transfer &transfer);
-    // Moves what can be moved. True: something was.
+    // Makes progress. True: there was some.
     bool advance();
-    // Something is in flight: worth trying without waiting for poll().
+    // Data is in flight: try before waiting in poll().
     bool is_busy() const { return !sends_.empty() || !receives_.empty() || in_frame_; }
     // What poll() should wait for; 0: nothing.
     short events() const;
     int descriptor() const { return socket_.get(); }
-    // The other side has closed: what it left is read even though nobody has asked for it.
+    // The other side has closed: remaining data is read even without posted receives.
     void read_to_the_end() { to_the_end_ = true; }
 
-    // A last frame, after what has been begun as far as it went out, and the end of what this side
-    // says.
+    // Sends a final frame, after completing a partially sent message, and shuts down sending.
     void tell(Frame::Kind kind, const std::string &text, double end);
 
     const std::string &gone() const { return gone_; }
@@ -43,7 +42,7 @@ public:
 private:
     bool advance_sends();
     bool advance_receives();
-    // Takes bytes that came before they were asked for. True: something was done with them.
+    // Consumes bytes that arrived before a receive was posted. True: there was progress.
     bool use_buffer();
     bool begin_frame();
     void end_frame();
@@ -57,10 +56,10 @@ private:
     std::deque<Transfer *> sends_;
     Frame header_{};
     size_t sent_ = 0;    // bytes of the first one, header included
-    bool deaf_ = false;  // the other side takes nothing any more
+    bool deaf_ = false;  // the other side receives nothing any more
 
     std::deque<Transfer *> receives_;
-    std::deque<std::vector<unsigned char>> early_;  // messages that came before they were asked for
+    std::deque<std::vector<unsigned char>> early_;  // messages without a posted receive
     std::vector<unsigned char> buffer_;
     size_t begin_ = 0, end_ = 0;  // what it holds
     bool in_frame_ = false, have_header_ = false, to_the_end_ = false;

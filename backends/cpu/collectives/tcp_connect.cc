@@ -1,4 +1,5 @@
-// From a table of ranks to a connection with each. Strangers who connect meanwhile are sent away.
+// From a table of ranks to a connection with each. Unknown peers that connect meanwhile are
+// dropped.
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 namespace infini::cpu::collectives {
 namespace {
 
-// The first thing said on a connection, and its echo, in which the two ranks have changed places.
+// The first message on a connection, and its echo, in which the two ranks are exchanged.
 struct Greeting {
     uint64_t magic;
     uint64_t secret[2];

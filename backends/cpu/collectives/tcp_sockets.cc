@@ -60,7 +60,7 @@ bool resolve(const char *name, Address *address) {
     return known;
 }
 
-// The address of an interface; without a name, of the first that others can reach.
+// The address of an interface; without a name, of the first one that others can reach.
 bool address_of_interface(const char *name, Address *address) {
     ifaddrs *all = nullptr;
     if (getifaddrs(&all) != 0) return false;
@@ -72,7 +72,7 @@ bool address_of_interface(const char *name, Address *address) {
             if (name ? strcmp(name, at->ifa_name) != 0 : (at->ifa_flags & IFF_LOOPBACK) != 0)
                 continue;
             copy_address(address, at->ifa_addr);
-            // Addresses of a single link mean nothing without the link.
+            // Link-local addresses are useless without the link.
             if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr) && !name)
                 continue;
             found = true;
@@ -82,7 +82,7 @@ bool address_of_interface(const char *name, Address *address) {
     return found;
 }
 
-// From where a packet to `other` would leave; nothing is sent.
+// The local address from which a packet to `other` would be sent; nothing is sent.
 bool address_towards(Address other, Address *address) {
     other.set_port(9);
     const int probe = ::socket(other.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -136,8 +136,7 @@ void Socket::close() {
     if (descriptor_ < 0) return;
     Open &open = Open::get();
     std::lock_guard guard(open.lock);
-    // A child of fork has closed what it was born with, and the number may be somebody else's by
-    // now.
+    // A forked child has closed the inherited descriptor, and the number may have been reused.
     if (generation_ == forks.load() && open.descriptors.erase(descriptor_)) ::close(descriptor_);
     descriptor_ = -1;
 }
@@ -156,7 +155,8 @@ bool own_address(Address *address, std::string *problem) {
     Address other;
     if (master && *master && resolve(master, &other) && address_towards(other, address))
         return true;
-    // Where the way out is, there are the others; these addresses are kept free for examples.
+    // The interface of the default route leads to the others; these addresses are reserved for
+    // documentation.
     for (const char *outside : {"192.0.2.1", "2001:db8::1"})
         if (resolve(outside, &other) && address_towards(other, address)) return true;
     if (address_of_interface(nullptr, address)) return true;

@@ -1,4 +1,4 @@
-// Sockets: where to be found, and small things that all who use them need.
+// Sockets: finding the local address, and helpers for all users of sockets.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,11 +25,11 @@ static_assert(sizeof(Address) == 28);
 
 std::string text_of(const Address &address);
 
-// Those since the sockets were watched, which led to this process.
+// The number of forks since sockets were tracked that led to this process.
 inline std::atomic<unsigned> forks{0};
 
-// A descriptor that is closed with its owner, and in the child when the process forks: a
-// connection must end with the process that speaks through it, whoever else was born meanwhile.
+// A descriptor that is closed with its owner, and in the child when the process forks: a connection
+// must end with the process that uses it, even if children exist.
 class Socket {
 public:
     Socket() = default;
@@ -39,9 +39,9 @@ public:
     ~Socket() { close(); }
 
     void close();
-    // From now on, if not before: for others who do something at a fork, after this.
+    // Installs the fork handlers if necessary: for code whose own handlers must come after them.
     static void watch_forks();
-    // -1: none. A child of fork has none of its parent's.
+    // -1: none. A forked child has none of its parent's.
     int get() const { return generation_ == forks.load() ? descriptor_ : -1; }
     explicit operator bool() const { return get() >= 0; }
 
@@ -61,16 +61,16 @@ Socket listen_at(Address *address, std::string *problem);
 Socket begin_connect(const Address &address);
 // How that ended: 0, or an errno.
 int connect_result(const Socket &socket);
-// The next guest of a listening socket; none: nobody waits.
+// The next connection of a listening socket; none: nobody is waiting.
 Socket accept_guest(const Socket &listening);
-// Messages are not to wait for each other, and a host that is gone is to be noticed.
+// Disables Nagle's algorithm, and enables detection of dead hosts.
 void make_prompt(const Socket &socket);
 
 // All of a message before `end`, on seconds_now()'s clock (0: for ever). 0, or an errno.
 int send_all(const Socket &socket, const void *data, size_t bytes, double end);
 int receive_all(const Socket &socket, void *data, size_t bytes, double end);
 
-// Seconds on a clock that never jumps.
+// Seconds on a monotonic clock.
 double seconds_now();
 // Until when, in milliseconds for poll(): `end` 0 is for ever.
 int poll_time(double end, int most);

@@ -19,7 +19,7 @@ namespace infini::cpu::collectives {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kSlice = kSecond / 20;  // between looks at the others' health
+constexpr int64_t kSlice = kSecond / 20;  // between checks of the other ranks' health
 constexpr size_t kPage = 4096;
 
 int64_t now() {
@@ -28,7 +28,7 @@ int64_t now() {
     return time.tv_sec * kSecond + time.tv_nsec;
 }
 
-// Whether there is memory for all of it; else whoever touches it would get SIGBUS.
+// Whether there is memory for all of it; otherwise an access would raise SIGBUS.
 bool make_present(void *memory, size_t bytes) {
     constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE; older kernels don't know it
     const auto begin = reinterpret_cast<uintptr_t>(memory) / kPage * kPage;
@@ -50,7 +50,7 @@ uint64_t start_of(int process) {
     text[length] = 0;
     const char *at = strrchr(text, ')');  // the name before it may hold anything
     if (!at || at[1] == 0) return 0;
-    if (at[2] == 'Z' || at[2] == 'X') return 0;  // dead, and nobody has looked yet
+    if (at[2] == 'Z' || at[2] == 'X') return 0;  // a zombie
     unsigned long long start = 0;
     return sscanf(
                at + 2,
@@ -60,7 +60,7 @@ uint64_t start_of(int process) {
                : 0;
 }
 
-// Process numbers mean something only inside one of these.
+// Process ids are only meaningful within a PID namespace.
 uint64_t process_space() {
     struct stat status;
     return stat("/proc/self/ns/pid", &status) == 0 ? uint64_t(status.st_ino) : 0;
@@ -149,7 +149,7 @@ std::string World::reason() {
 
 Patience::Patience(World &world, int rank, double seconds)
     : world_(world), rank_(rank), seconds_(seconds), margin_(world.has_names() ? 1 : 0) {
-    // With a core for each rank the others are about to come; else they need this very core.
+    // With a core for each rank the others will arrive soon; otherwise they need this core.
     const unsigned cores = std::thread::hardware_concurrency();
     spins_ = cores >= unsigned(world.ranks()) ? 20000 : 200;
 }
@@ -185,7 +185,8 @@ bool Patience::pause(int other, const char *purpose, unsigned round) {
     const timespec moment{0, 50'000};
     nanosleep(&moment, nullptr);
     if (round % 256 != 0) return !world_.failed();
-    // What it sent before it died or left may just have come: it is given up at the second doubt.
+    // What it sent before it died or left may have just arrived: it is given up only after a second
+    // check.
     const std::string doubts = doubt(other, purpose);
     if (!doubts.empty() && doubted_) world_.fail(doubts);
     doubted_ = !doubts.empty();
@@ -197,7 +198,7 @@ std::string Patience::doubt(int other, const char *purpose) {
     const uint32_t state = seat.state.load(std::memory_order_acquire);
     char text[256] = "";
     const int who = world_.name(other), me = world_.name(rank_);
-    // Who waits for another host itself knows best how long.
+    // A rank that waits for another host enforces the time-out itself.
     const uint32_t beat = seat.beat.load(std::memory_order_relaxed);
     if (began_ == 0 || beat != beat_) began_ = now();
     beat_ = beat;

@@ -1,8 +1,8 @@
-// Where the ranks of one host meet: a block of memory that all of them see, in this process or in
-// several. It holds a seat for each rank, what it announces, and room for data on its way.
+// The shared memory of the ranks of one host, in one process or several. It holds a seat for each
+// rank with its announcement, and buffers for data in transit.
 //
-// Nothing in it is ever locked. Each rank writes its own seat only, and the others wait for a
-// counter in it, so that it is always known whom one waits for.
+// It has no locks: each rank writes only its own seat, and the others wait for a counter in it, so
+// that it is always known which rank is waited for.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,23 @@
 namespace infini::cpu::collectives {
 
 constexpr int kMostRanks = 256;
-constexpr size_t kSmall = 4096;        // bytes that go into a seat together with the announcement
-constexpr size_t kPiece = 256 << 10;   // bytes that a rank puts down at a time
-constexpr size_t kChannel = 64 << 10;  // bytes on their way from one rank to another
+constexpr size_t kSmall = 4096;        // bytes of data in a seat, beside the announcement
+constexpr size_t kPiece = 256 << 10;   // bytes that a rank writes at a time
+constexpr size_t kChannel = 64 << 10;  // bytes of a channel from one rank to another
 
 // What a rank is about to do. All ranks must announce the same.
 struct Announcement {
     int32_t kind, dtype, op, root;
     uint64_t count;   // elements
-    uint64_t counts;  // hash of those that all ranks must agree on
+    uint64_t counts;  // hash of the counts that all ranks must agree on
     uint64_t number;  // of the operation on its communicator
 };
 
 struct alignas(128) Seat {
-    std::atomic<uint32_t> phase;     // how many meetings this rank has come to
-    std::atomic<uint32_t> sleepers;  // of those who wait for `phase`
+    std::atomic<uint32_t> phase;     // the number of barriers that this rank has reached
+    std::atomic<uint32_t> sleepers;  // of ranks that wait for `phase`
     std::atomic<uint32_t> state;
-    std::atomic<uint32_t> beat;  // changes while it waits for somebody on another host
+    std::atomic<uint32_t> beat;  // changes while it waits for a rank on another host
     int32_t process;
     uint64_t process_start, process_space;
     // By the parity of the operation: the next one can be announced while others still read this
@@ -51,7 +51,7 @@ struct alignas(128) Channel {
 };
 
 struct Header {
-    std::atomic<uint32_t> ranks;   // 0 until the first has come
+    std::atomic<uint32_t> ranks;   // 0 until the first rank has joined
     std::atomic<uint32_t> failed;  // 1 while the reason is written, 2 from then on
     std::atomic<uint32_t> elsewhere;
     char reason[480];
@@ -67,30 +67,30 @@ public:
     int ranks() const { return ranks_; }
     Header &header() { return *static_cast<Header *>(memory_); }
     Seat &seat(int rank) { return seats_[rank]; }
-    // Room for data: two pieces for each rank, used in turn.
+    // Data buffers: two chunks for each rank, used alternately.
     unsigned char *piece(int rank, unsigned turn) {
         return pieces_ + (size_t(rank) * 2 + turn % 2) * kPiece;
     }
     Channel &channel(int from, int to) { return channels_[from * ranks_ + to]; }
 
-    // Memory between processes has room only when it is first used, and may then have none. These
-    // ask for it, once; false: the world has failed for that.
+    // Shared memory is allocated on first use, which may fail. These reserve it, once; false: the
+    // world has failed for that reason.
     bool open_seats();
     bool open_pieces(int rank);
     bool open_channel(int rank, int from, int to);
 
-    // Says that this communicator is broken, and why; the first reason stays.
+    // Marks this communicator as failed, with a reason; the first reason is kept.
     void fail(const std::string &reason);
     bool failed() { return header().failed.load(std::memory_order_acquire) != 0; }
     std::string reason();
 
     bool is_shared() const { return shared_; }
 
-    // Tells those who wait for all to join that some are on other hosts.
+    // Tells ranks that wait for all to join that some are on other hosts.
     void send_elsewhere();
     bool is_elsewhere() { return header().elsewhere.load(std::memory_order_acquire) != 0; }
 
-    // What ranks are called in sentences, where these are only some of a communicator.
+    // The names of ranks in messages, if these are only some of a communicator.
     void set_names(std::vector<int> names) { names_ = std::move(names); }
     bool has_names() const { return !names_.empty(); }
     int name(int rank) const { return names_.empty() ? rank : names_[size_t(rank)]; }
@@ -125,7 +125,8 @@ public:
             const uint32_t seen = word.load(std::memory_order_acquire);
             if (condition()) break;
             sleep(word, sleepers, seen);
-            // Whoever came and then died or left did come: first the doubt, then the last look.
+            // A rank that arrived and then died or left did arrive: check for death first, then
+            // look once more.
             const std::string doubts = doubt(other, purpose);
             if (condition()) break;
             if (!doubts.empty()) world_.fail(doubts);
@@ -133,10 +134,10 @@ public:
         }
         return true;
     }
-    // For those who wait for several things at once: false when it is time to give up on `other`.
-    // Rounds are counted from the last thing that moved.
+    // For waiting on several conditions: false when it is time to give up on `other`. Rounds are
+    // counted from the last progress.
     bool pause(int other, const char *purpose, unsigned round);
-    // The time begins anew: something has moved.
+    // Restarts the time-out after progress.
     void restart() {
         began_ = 0;
         doubted_ = false;
@@ -147,18 +148,18 @@ public:
 private:
     void relax(int round);
     void sleep(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, uint32_t seen);
-    std::string doubt(int other, const char *purpose);  // why it will not come; empty: it may
+    std::string doubt(int other, const char *purpose);  // why it will not arrive; empty: it may
 
     World &world_;
     int rank_, spins_;
     double seconds_;  // 0: for ever
-    double margin_;   // what comes from another host takes a little longer
+    double margin_;   // data from another host takes a little longer
     int64_t began_ = 0;
     uint32_t beat_ = 0;
     bool doubted_ = false;
 };
 
-// Where this process is, so that others can see whether it still lives.
+// Identifies this process, so that others can see whether it is still alive.
 void introduce(Seat &seat);
 bool is_alive(const Seat &seat);
 
