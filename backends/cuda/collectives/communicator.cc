@@ -82,7 +82,7 @@ infiniStatus_t Communicator::settle(const char *function, const std::string &lat
         double seconds = 0;
         {
             std::lock_guard guard(lock_);
-            // Another thread's finding, which waits for this one to give its turn back.
+            // A failure found by another thread, which waits for this one to finish.
             if (failure_ != INFINI_STATUS_SUCCESS) return refuse(failure_, reason_);
             library().CommGetAsyncError(handle, &code);
             if (code != kSuccess && code != kInProgress) said = words(code, function, handle);
@@ -122,10 +122,10 @@ void Communicator::fail(infiniStatus_t status, const std::string &sentence) {
 }
 
 void Communicator::fail_all(infiniStatus_t status, const std::string &sentence) {
-    if (is_forked()) return;  // locks may be those of threads that only the parent has
+    if (is_forked()) return;  // locks may be held by threads that exist only in the parent
     std::vector<std::shared_ptr<Communicator>> members{shared_from_this()};
     if (world) members = world->all();
-    // All know of it before anything that waits in streams goes on.
+    // All are notified before pending work in streams continues.
     for (const auto &member : members) member->mark(status, sentence);
     for (const auto &member : members) member->fail(status, sentence);
 }
@@ -190,7 +190,7 @@ bool Communicator::has_pending() {
     return !pending_.empty() && failure_ == INFINI_STATUS_SUCCESS;
 }
 
-// ---- What is in streams -------------------------------------------------------------------------
+// ---- Work in streams -------------------------------------------------------------------------
 
 infinirtEvent_t Communicator::take_event() {
     infinirtEvent_t event = nullptr;
@@ -214,7 +214,7 @@ infiniStatus_t Communicator::begin(void *stream, Pending *pending) {
             if (earlier.stream != stream &&
                 INFINI_CALL(StreamWaitEvent, static_cast<infinirtStream_t>(stream), earlier.after,
                             0u))
-                return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has explained it
+                return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has set the message
     }
     pending->before = take_event();
     pending->after = take_event();
@@ -224,7 +224,7 @@ infiniStatus_t Communicator::begin(void *stream, Pending *pending) {
     std::lock_guard guard(lock_);
     for (infinirtEvent_t event : {pending->before, pending->after})
         if (event) spare_.push_back(event);
-    return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has explained it
+    return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has set the message
 }
 
 infiniStatus_t Communicator::end(void *stream, Pending pending) {
@@ -254,7 +254,7 @@ bool Communicator::leave(bool wait) {
         if (code != kInProgress) break;
         if (!wait) return false;
         if (!finalizing_) continue;
-        // The rest takes until other ranks have left, and graphs that hold it are gone.
+        // The rest waits until other ranks have left, and graphs that hold it are destroyed.
         if (begun == Clock::time_point{}) begun = Clock::now();
         if (Clock::now() - begun > kPatience) return false;
     }

@@ -1,8 +1,8 @@
-// One rank of the vendor's communicator, with what it has enqueued and not yet done.
+// One rank of the vendor's communicator, with its pending work.
 //
-// Who holds it: the core's handle, and the watch as long as it has something to look after. Calls
-// with the vendor's handle do not block (where the library can do without), so whoever finds a
-// fault can take the handle away at any time and abort it.
+// Owned by the core's handle, and by the watch as long as something is pending. Calls with the
+// vendor's handle do not block (if the library supports that), so a thread that finds a failure can
+// take the handle at any time and abort it.
 #pragma once
 
 #include <infini/collectives.h>
@@ -26,15 +26,15 @@ using Clock = std::chrono::steady_clock;
 
 struct World;
 
-// Something in a stream. Time runs from when it begins there, not from the call.
+// Work in a stream. The time-out starts when it begins to run there, not at the call.
 struct Pending {
-    void *stream;  // only compared: it may be gone
+    void *stream;  // only compared: it may be destroyed
     infinirtEvent_t before, after;
     std::string what;
-    Clock::time_point since{};  // 0: it has not begun
+    Clock::time_point since{};  // 0: not begun
 };
 
-// One thread enqueues at a time. Whoever aborts lets it come to its end, if it does not hang.
+// One thread enqueues at a time. A thread that aborts waits for it, unless it hangs.
 struct Turn {
     void lock() {
         mutex.lock();
@@ -54,44 +54,45 @@ public:
         : device(device), ranks(ranks), rank(rank), kept_(device), timeout_(timeout) {}
     ~Communicator();
 
-    // Waits until a call that was begun on the vendor's handle is over.
+    // Waits until a call on the vendor's handle has completed.
     infiniStatus_t settle(const char *function, const std::string &late);
-    // Success, or how it failed. Asks the library, and checks what is pending.
+    // Success or the failure. Queries the library, and checks pending work.
     infiniStatus_t state(std::string *reason);
-    // The same without asking: whether it went with its device.
+    // The same without a query: whether its device was lost.
     infiniStatus_t check_device(std::string *reason);
-    // Calls with the vendor's handle, if it is still there.
+    // Calls f with the vendor's handle, if it still exists.
     infiniStatus_t with_handle(const std::function<infiniStatus_t(Handle)> &call);
-    // The first failure counts. The vendor's communicator is aborted: what it has in streams ends.
+    // Records the first failure, and aborts the vendor's communicator, which ends its work in
+    // streams.
     void fail(infiniStatus_t status, const std::string &sentence);
-    // Its ranks in this process fail, too.
+    // Its other ranks in this process fail too.
     void fail_all(infiniStatus_t status, const std::string &sentence);
     void set_timeout(double seconds);
 
-    // Around what is enqueued in a stream that is not being captured; it waits for earlier
+    // Brackets work enqueued in a stream that is not being captured; it waits for earlier
     // operations in other streams.
     infiniStatus_t begin(void *stream, Pending *pending);
     infiniStatus_t end(void *stream, Pending pending);
     bool has_pending();
 
-    // Gives the vendor's communicator back when its work is done. True: that is over.
+    // Destroys the vendor's communicator when its work is done. True: finished.
     bool leave(bool wait);
 
     const int device, ranks, rank;
-    Handle handle = nullptr;            // null: not there any more
-    bool polls = false;                 // the library does not block on it
+    Handle handle = nullptr;            // null: destroyed
+    bool polls = false;                 // non-blocking
     std::atomic<bool> captured{false};  // graphs may hold it
     std::shared_ptr<World> world;
     Turn turn;
 
 private:
     void mark(infiniStatus_t status, const std::string &sentence);
-    // With the lock held. Gives a sentence when something takes too long.
+    // With the lock held. Returns a message if something takes too long.
     std::string look();
     infinirtEvent_t take_event();
     int try_to_end();  // the library's code
 
-    const Kept kept_;  // lost: the vendor's handle and events are left alone
+    const Kept kept_;  // lost: the vendor's handle and events are not used any more
     std::mutex lock_;
     double timeout_;
     infiniStatus_t failure_ = INFINI_STATUS_SUCCESS;
@@ -99,7 +100,7 @@ private:
     std::deque<Pending> pending_;
     std::vector<infinirtEvent_t> spare_;
     std::atomic<bool> finalizing_{false};
-    Clock::time_point left_{};  // when it was
+    Clock::time_point left_{};  // time of the failure
 };
 
 // The ranks of one communicator that are in this process.
@@ -114,7 +115,7 @@ struct World {
 
 // The watch: a thread that checks communicators with something pending, started by the first.
 void watch(const std::shared_ptr<Communicator> &communicator);
-// The same for one that was left and is not finished.
+// The same for one that was closed but is not finished.
 void watch_end(const std::shared_ptr<Communicator> &communicator);
 
 // ---- Entries of the table -----------------------------------------------------------------------

@@ -30,7 +30,7 @@ infiniStatus_t Gathered::begin() try {
     }
     if (INFINI_CALL(MallocAsync, &memory_, bytes_ * size_t(ranks_), stream())) {
         memory_ = nullptr;
-        return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has explained it
+        return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has set the message
     }
     return INFINI_STATUS_SUCCESS;
 } catch (const Refusal &refusal) {

@@ -1,5 +1,5 @@
-// What the library does not combine, or not rightly: the elements of all ranks are brought
-// together, and a kernel of ours combines them.
+// Reductions that the library does not support, or not correctly: the elements of all ranks are
+// gathered, and a kernel of ours reduces them.
 #pragma once
 
 #include "collectives/communicator.h"
@@ -11,13 +11,13 @@ class Gathered {
 public:
     Gathered(const Communicator &communicator, const InfiniCollective &work);
     Gathered(const Gathered &) = delete;
-    ~Gathered();  // gives the memory back, in the stream
+    ~Gathered();  // frees the memory, in the stream
 
-    // Memory for them, in the stream, and the kernel. Comes before the group.
+    // Allocates memory in the stream, and loads the kernel. Before the group.
     infiniStatus_t begin();
-    // Inside the group: the library's code.
+    // Inside the group; returns the library's code.
     int call(Handle handle) const;
-    // Behind it.
+    // After the group.
     infiniStatus_t end();
 
 private:

@@ -1,5 +1,5 @@
-// The vendor's collectives library: functions of NCCL's shape, opened at run time. Numbers are
-// those that all libraries of this shape share.
+// The vendor's collectives library, with NCCL's API, opened at run time. Enum values are those that
+// all such libraries share.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using Handle = struct VendorCommunicator *;
 
 enum Result { kSuccess = 0, kInProgress = 7 };
 
-// As in release 2.14, the first that had it; later ones take it, with defaults for what they added.
+// As in release 2.14, the first that had it; later ones accept it, with defaults for new members.
 struct Config {
     size_t size = sizeof(Config);
     unsigned magic = 0xcafebeef;
@@ -40,7 +40,7 @@ enum class Type : int {
     kNone = -1,
 };
 
-// Of infinicclReduceOp_t and of the library: they have the same numbers.
+// Values of infinicclReduceOp_t, which are equal to the library's.
 enum Op { kSum = 0, kProduct = 1, kMax = 2, kMin = 3, kAverage = 4 };
 
 struct Functions {
@@ -58,7 +58,7 @@ struct Functions {
     int (*ReduceScatter)(const void *, void *, size_t, Type, int, Handle, void *);
     int (*Send)(const void *, size_t, Type, int, Handle, void *);
     int (*Recv)(void *, size_t, Type, int, Handle, void *);
-    // The others may be missing.
+    // The others are optional.
     int (*CommInitRankConfig)(Handle *, int, UniqueId, int, Config *);
     int (*CommFinalize)(Handle);
     int (*CommAbort)(Handle);
@@ -67,7 +67,7 @@ struct Functions {
     const char *(*GetLastError)(Handle);
 };
 
-// Null: there is no library, or it lacks what is needed; *why says so.
+// Null: there is no library, or it lacks required functions; the reason is in *why.
 const Functions *functions(std::string *why);
 
 // The same where there is one.
@@ -79,10 +79,10 @@ bool can_poll();
 int version();       // 22403 is 2.24.3; 0: unknown
 std::string name();  // "NCCL 2.24.3 (/path)"
 
-// What a function of the library returned, in words.
+// The text of a result code of the library.
 std::string words(int code, const char *function, Handle handle = nullptr);
 
-// Hands the sentence to the core, for the failure that is about to be returned.
+// Passes the message to the core, for the failure that is about to be returned.
 infiniStatus_t refuse(infiniStatus_t status, const std::string &sentence);
 
 }  // namespace infini::cuda::collectives

@@ -1,4 +1,4 @@
-// How a group gets into the vendor's streams.
+// Submission of a group to the vendor's streams.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,13 +12,13 @@
 namespace infini::cuda::collectives {
 namespace {
 
-// How elements of a type go through the library: as what, and how many of them are one.
+// The library's type for elements of a type, and how many of them form one.
 struct Form {
     Type type = Type::kNone;
     size_t times = 1;
 };
 
-// Moving is a matter of bytes.
+// Data movement is bytewise.
 Form moved(int dtype) {
     switch (dtype) {
         case INFINI_DTYPE_I16:
@@ -64,8 +64,8 @@ bool reduces(int kind) {
     return kind == INFINI_ALL_REDUCE || kind == INFINI_REDUCE || kind == INFINI_REDUCE_SCATTER;
 }
 
-// The library adds in the very type: the sum of small integers may wrap before it is divided, and
-// floats of 8 bits would be rounded at each step.
+// The library adds in the element type: the sum of small integers may wrap before the division, and
+// 8-bit floats would be rounded at each step.
 bool must_be_gathered(const InfiniCollective &work) {
     if (!reduces(work.kind)) return false;
     const Type type = combined(work.dtype);
@@ -115,7 +115,7 @@ std::string described(const InfiniCollective &work) {
 
 using CommunicatorPointer = std::shared_ptr<Communicator>;
 
-// A group: what is to be done, and what is looked after while it is.
+// A group: its operations, and the communicators that they use.
 class Group {
 public:
     infiniStatus_t add(const CommunicatorPointer &communicator, const InfiniCollective &work) {
@@ -127,7 +127,7 @@ public:
             item.gathered = std::make_unique<Gathered>(*communicator, work);
         else
             item.form = reduces(work.kind) ? Form{combined(work.dtype)} : moved(work.dtype);
-        // The average of one rank leaves the last elements out, where they do not fill a block.
+        // With one rank, the library's average skips the last elements if they do not fill a block.
         if (communicator->ranks == 1 && work.op == kAverage) item.work.op = kSum;
         communicators_.insert(communicator);
         items_.push_back(std::move(item));
@@ -140,7 +140,7 @@ public:
             if (infiniStatus_t status = communicator->check_device(&reason))
                 return refuse(status, reason);
         if (items_.empty()) return INFINI_STATUS_SUCCESS;
-        // In the order of their addresses, so that two threads do not wait for each other.
+        // In the order of their addresses, to avoid deadlocks between threads.
         std::vector<std::unique_lock<Turn>> turns;
         for (const auto &communicator : communicators_) turns.emplace_back(communicator->turn);
         infiniStatus_t status = begin_watched();
@@ -152,7 +152,7 @@ public:
             if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->end();
             item.gathered.reset();
         }
-        // Also after a failure: the events must be somewhere.
+        // Also after a failure: the events must be recorded.
         for (auto &[where, pending] : watched_)
             if (infiniStatus_t ended = where.first->end(where.second, std::move(pending));
                 status == INFINI_STATUS_SUCCESS)
@@ -220,7 +220,7 @@ private:
         return status;
     }
 
-    // Each comes to an end, also after another one has failed.
+    // Each is completed, even if another one has failed.
     infiniStatus_t settle_all() {
         infiniStatus_t status = INFINI_STATUS_SUCCESS;
         for (const auto &communicator : communicators_) {
@@ -255,7 +255,7 @@ int submit(InfiniCommunicator *const *communicators, const InfiniCollective *wor
     return group.enqueue();
 }
 
-// ---- Bytes of the host --------------------------------------------------------------------------
+// ---- Host data --------------------------------------------------------------------------
 
 namespace {
 
@@ -296,7 +296,7 @@ int share(InfiniCommunicator *communicator, const void *mine, void *all, size_t 
     work.count = bytes;
     work.stream = staging.stream;
     if (int status = submit(&communicator, &work, 1)) return status;
-    // A rank that does not come makes it fail, and that ends the wait.
+    // A missing rank makes it fail, which ends the wait.
     if (copy(all, staging.memory, bytes * size_t(held->ranks)) ||
         stream_synchronize(held->device, staging.stream))
         return INFINI_STATUS_INTERNAL_ERROR;

@@ -1,4 +1,4 @@
-// The table of collectives that the core gets.
+// The table of collectives for the core.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// The watch: one thread of the process, which sleeps as long as nothing is pending anywhere.
+// The watch: one thread per process, which sleeps while nothing is pending.
 #include <condition_variable>
 #include <cstdlib>
 #include <thread>
@@ -28,14 +28,15 @@ struct Watch {
         if (stopped || !(this->*list).insert(communicator).second) return;
         if (!std::exchange(started, true)) {
             std::thread([this] { run(); }).detach();
-            // The vendor's libraries are still there when this is called: they were opened before.
+            // Called while the vendor's libraries are still loaded, because they were opened
+            // earlier.
             std::atexit([] { get().stop(); });
         }
         changed.notify_all();
     }
 
     void stop() {
-        if (is_forked()) return;  // the thread is the parent's, and may have had the lock
+        if (is_forked()) return;  // the thread exists only in the parent, and may hold the lock
         std::unique_lock guard(lock);
         stopped = true;
         changed.notify_all();
@@ -62,7 +63,7 @@ struct Watch {
                 if (communicator->leave(false)) ended.insert(communicator);
             guard.lock();
             for (const auto &communicator : ended) ending.erase(communicator);
-            // Something may have come since.
+            // New work may have arrived since.
             for (const auto &communicator : idle)
                 if (!communicator->has_pending()) busy.erase(communicator);
             changed.wait_for(guard, kPause, [this] { return stopped; });
