@@ -1,11 +1,11 @@
 """InfiniCCL: `infiniccl.h`, in the text form of spec/model.py.
 
-Functions stand without the prefix `infiniccl` and return infiniStatus_t. A tag `[kind: …]` says
-which collective a function is; its parameters then become the members of `InfiniCollective` by
-their names (see FIELDS), and its entry point is derived from that alone.
+Functions are written without the prefix `infiniccl` and return infiniStatus_t. A tag `[kind: …]`
+says which collective a function is; its parameters are then assigned to the members of
+`InfiniCollective` by name (see FIELDS), and its entry point is derived from that alone.
 """
 
-# What a parameter of a collective is in InfiniCollective.
+# The member of InfiniCollective for each parameter of a collective.
 FIELDS = {
     "sendbuf": "send",
     "recvbuf": "recv",

@@ -1,12 +1,11 @@
 """Where CUDA 13 differs from the declarations of this API, which are those of CUDA 12.9.
 
-`+` is new in 13, `-` is gone from it, `~` has another form there, which is given. Of functions all
-new ones are listed; of types only those that this API declares. A test compares these lists with
-NVIDIA's headers.
+`+` is new in 13, `-` was removed, `~` has changed to the given form. All new functions are listed,
+but only those types that this API declares. A test compares these lists with NVIDIA's headers.
 
-From these lists follows how a program for 12.9 runs on a library of 13: see
-spec/generate/forwarding.py. INSTEAD and ATTRIBUTES say what the lists cannot: where something that
-is gone is found now.
+These lists determine how a program for 12.9 runs on a library of 13: see
+spec/generate/forwarding.py. INSTEAD and ATTRIBUTES add the replacements of removed functions and
+members.
 """
 
 VERSION = "13.4"
@@ -280,7 +279,7 @@ NAMES = """
 - infinirtCooperativeLaunchMultiDeviceNoPostSync
 """
 
-# Functions that are gone and have no plain name of their own: what does their work.
+# Removed functions without a direct successor, and their replacements.
 INSTEAD = {
     "ThreadExit": "DeviceReset",
     "ThreadSynchronize": "DeviceSynchronize",
@@ -290,7 +289,7 @@ INSTEAD = {
     "ThreadSetCacheConfig": "DeviceSetCacheConfig",
 }
 
-# Members of infinirtDeviceProp that are gone: the device attribute that tells the same.
+# Removed members of infinirtDeviceProp, and the equivalent device attributes.
 ATTRIBUTES = {
     "clockRate": "ClockRate",
     "deviceOverlap": "GpuOverlap",

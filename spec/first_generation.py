@@ -1,9 +1,8 @@
 """The first-generation face: `infinicore.h`, `infinirt.h`, loaded by symbol name by old programs.
 
 Both faces share one implementation. A function here calls the function of the same name in the
-aligned face with its own arguments, unless a tag says `[calls: ...]`, or `[by hand]`: then the work
-is done by `infini::rt::first::Name` in C++. Stream, event and graph handles are plain `void *` in
-this face.
+aligned face with its own arguments, unless a tag says `[calls: ...]`, or `[by hand]`, which means
+`infini::rt::first::Name` in C++. Stream, event and graph handles are plain `void *` in this face.
 """
 
 FUNCTIONS = """
@@ -242,7 +241,7 @@ infinirtGraphNode_t = void *
 infinirtGraphExec_t = void *
 """
 
-# What an error of the aligned face becomes in this one. All that is not listed is INTERNAL_ERROR.
+# The status for each error of the aligned face. Errors that are not listed become INTERNAL_ERROR.
 STATUS_OF_ERROR = """
 SUCCESS = Success
 BAD_PARAM = ErrorInvalidValue ErrorInvalidPitchValue ErrorInvalidMemcpyDirection

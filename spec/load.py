@@ -29,7 +29,7 @@ class Api:
 
     @cached_property
     def entries(self) -> tuple[Function, ...]:
-        """Functions with a symbol of their own: all but second names."""
+        """Functions with their own symbol: all except aliases."""
         return tuple(function for function in self.functions if not function.same_as)
 
     @cached_property
@@ -67,7 +67,7 @@ class First:
 
     @cached_property
     def device_kinds(self) -> dict[str, int]:
-        """Words for the kinds of device ("cpu", ...) and their numbers."""
+        """Names of the device types ("cpu", ...) and their numbers."""
         values = self.enum("infiniDevice_t").values
         prefix = "INFINI_DEVICE_"
         return {v.name.removeprefix(prefix).lower(): v.value for v in values[:-1]}

@@ -6,8 +6,8 @@ the dataclasses that every generator works with. The text form of a function is
     StreamGetPriority(infinirtStream_t hStream, out int *priority)
         Tell the priority of a stream. [tag] [tag: words]
 
-Names stand without the prefix `infinirt`; a function without a return type returns
-`infinirtError_t`. What a pointer is for is said in front of its type:
+Names are written without the prefix `infinirt`; a function without a return type returns
+`infinirtError_t`. The role of a pointer is given in front of its type:
 
     out       is written; must not be null            out?      may be null
     in        is read; must not be null               in?       may be null

@@ -16,7 +16,7 @@ TENSORS = ("Tensor", "std::optional<Tensor>", "std::vector<Tensor>")
 
 
 class DeclarationError(ValueError):
-    """A declaration that cannot be read, or that fits no operator."""
+    """A declaration that cannot be parsed, or that matches no operator."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Header:
 
 
 def _split(text: str) -> list[str]:
-    """At commas outside of brackets."""
+    """Splits at commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "<({") - (letter in ">)}")

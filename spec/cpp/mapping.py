@@ -1,4 +1,4 @@
-"""How the functions of infinicore::op find their operators where names do not tell."""
+"""The operators of functions of infinicore::op whose names differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATORS: dict[str, str] = {
     "linear_w4a16_gptq_qy": "gptq_qyblas_gemm",
 }
 
-# "function.tensor of the operator" -> the argument, where neither names nor order tell.
+# "function.tensor of the operator" -> the argument, where neither names nor order match.
 TENSORS: dict[str, str] = {
     "add_rms_norm_inplace.y": "input",
     "add_rms_norm_inplace.residual_out": "residual",
@@ -58,7 +58,8 @@ situ_and_mul situ_and_mul_ upsample_bilinear upsample_nearest vocab_parallel_emb
 """
 BY_HAND = frozenset(_BY_HAND.split())
 
-# Declared, and refused with this reason. They are one vendor's kernels, behind a switch of its own.
+# Declared, but refused with this reason. They are one vendor's kernels, enabled by its own build
+# option.
 _VENDOR = """
 concat_and_cache_mla_ concat_and_cache_mla_int8_ fused_deepseek_v2_indexer_postprocess_
 indexer_k_cache_ indexer_k_quant_and_cache_ compute_block_sparse_mqa_logits_

@@ -1,8 +1,8 @@
 """The Python bindings: C++ for nanobind, one file per group of functions and one for the structs.
 
-How Python calls a function is derived in `python_face.py`; how values are converted stands in
-`csrc/python/runtime/convert.h`. What is said here is what a call does around the C function:
-waiting without the interpreter's lock, raising, and giving up what Python objects held.
+How Python calls a function is derived in `python_face.py`; how values are converted is in
+`csrc/python/runtime/convert.h`. This file has what a call does around the C function: releasing the
+interpreter's lock, raising, and releasing what Python objects held.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAITS = {
     *("GraphLaunch", "GraphUpload", "GraphExecDestroy", "DeviceGraphMemTrim"),
     *("LibraryLoadData", "LibraryLoadFromFile"),
 }
-# These may do their work in the calling thread: what is large enough runs without the lock.
+# These may run in the calling thread: large enough work runs without the lock.
 SIZED = {
     "MemcpyAsync": "count",
     "MemcpyPeerAsync": "count",
@@ -58,7 +58,7 @@ AFTER = {
     "EventSynchronize": "settle();",
     "DeviceSynchronize": "settle();",
 }
-# What surrounds the call itself; {} stands for it.
+# The code around the call, which replaces {}.
 AROUND = {
     "GraphInstantiate": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
     "GraphInstantiateWithFlags": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
@@ -192,7 +192,7 @@ def function_body(face: Face) -> list[str]:
     if face.name in BEFORE:
         lines.append(BEFORE[face.name])
     elif is_waiting_copy(face):
-        # It comes behind the work of the null stream.
+        # Ordered after the work of the null stream.
         lines.append("const bool well = wait_unless_interrupted(nullptr);")
     call = around(face, c_call(face, {}))
     if face.name in QUERIES:
@@ -236,7 +236,7 @@ def around(face: Face, call: str) -> str:
 
 
 def declarations(face: Face) -> list[str]:
-    """Local variables for what is returned, and the lengths of lists."""
+    """Local variables for the results, and the lengths of lists."""
     lines = []
     types = face.types
     for param in face.function.params:
@@ -286,8 +286,7 @@ def fills(face: Face) -> list[str]:
     full = {param.name: f"{param.name}.data()" for param in arrays}
     if not counted.is_pointer:
         return [*lines, f"check({c_call(face, full)});"]
-    # Another thread may have added items since the first call: no more are taken than there is
-    # room for.
+    # Another thread may have added items since the first call: no more are taken than fit.
     call = c_call(face, {**full, count: f"&{count}"})
     return [*lines, f"if ({count}) check({call});", f"{count} = std::min({count}, {count}_room);"]
 
@@ -367,14 +366,15 @@ void bind_structs(nb::module_ &m) {{
 
 
 def visible(fields: tuple[Field, ...]) -> list[Field]:
-    """What Python sees: members of anonymous unions as one's own, no reserved ones, no padding."""
+    """The members visible in Python: those of anonymous unions are included, reserved ones and
+    padding are not."""
     found: list[Field] = []
     for field in fields:
         if field.fields and not field.name:
             found += visible(field.fields)
         elif not re.fullmatch(r"reserved\d*|pad", field.name):
             found.append(field)
-    # Opaque handles are nothing else; they travel as bytes.
+    # Opaque handles have no other members; they are passed as bytes.
     return found or [field for field in fields if field.dims]
 
 

@@ -23,7 +23,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 
 def names(first: First) -> str:
-    """For sentences about what ranks do."""
+    """Verbs for messages about what ranks do."""
 
     def switch(function: str, rows: dict[str, str]) -> str:
         cases = "".join(f'        case {name}: return "{word}";\n' for name, word in rows.items())
@@ -147,7 +147,7 @@ def _entry(function: Function) -> str:
     else:
         arguments = [name, *(p.name for p in function.params)]
         lines.append(text.call(f"return infini::ccl::{function.name}", arguments, ";", 4))
-    # Host memory can run out anywhere; nothing may be thrown into a C program.
+    # Host allocations can fail anywhere; no exception may reach a C program.
     lines += ["} catch (...) {", f"    return infini::ccl::failed({name});", "}", ""]
     return "\n".join(lines)
 

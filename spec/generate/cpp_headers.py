@@ -81,8 +81,8 @@ namespace runtime {{
 #endif"""
 
 
-# The conveniences that CUDA gives in cuda_runtime.h, for the functions that make sense without a
-# device compiler. Names and parameters are those of CUDA's overloads.
+# The overloads that CUDA provides in cuda_runtime.h, for functions that make sense without a device
+# compiler. Names and parameters are those of CUDA's overloads.
 RUNTIME = f"""\
 /* InfiniRT, the aligned face with the conveniences of cuda_runtime.h: makers of small structs, and
  * in C++ overloads that take pointers of any type.

@@ -1,4 +1,4 @@
-"""The bodies of infinicore::op: one call of an operator each, and what a call has to know of it."""
+"""The bodies of infinicore::op: one call of an operator each, and the facts that calls need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(api: Api, first: First) -> dict[str, str]:
     return made
 
 
-# ---- What calls have to know --------------------------------------------------------------------
+# ---- Facts for calls --------------------------------------------------------------------
 
 
 def _rules() -> str:
@@ -109,7 +109,7 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _same_work(function: Function, header: Header) -> str:
-    """The function that a static member does the work of."""
+    """The function that a static member implements."""
     if not function.owner:
         return ""
     same = [f.name for f in header.functions if not f.owner and f.types == function.types]
@@ -144,7 +144,7 @@ class Call:
                 f"{function.full_name}: it returns {function.returned} tensors, {name} has"
                 f" {len(self.results)} results"
             )
-        # What is a number in another overload is no tensor that may be absent in this one.
+        # An optional tensor is not absent here if another overload has a number for it.
         self._numbers_elsewhere = {
             argument.name
             for other in header.functions

@@ -8,7 +8,7 @@ from . import text
 
 PART = "c"
 
-# What a declaration needs: a word in it -> a header.
+# Headers that declarations need, by a word in them.
 NEEDS = {
     "std::optional": "<optional>",
     "std::string": "<string>",

@@ -1,5 +1,5 @@
-"""The entry points of the aligned face: each checks its arguments and hands over to the back end's
-own function, where it has one, or to the core's software."""
+"""The entry points of the aligned face: each checks its arguments and calls the back end's own
+function, if it has one, or the core's software."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def entry(function: Function) -> str:
         return "\n".join([*lines, "}", ""])
     lines = [text.call(declare(function.returns, function.c_name), params, " try {")]
     lines += [f"    {line}" for line in _body(function)]
-    # Host memory can run out anywhere; nothing may be thrown into a C program.
+    # Host allocations can fail anywhere; no exception may reach a C program.
     lines += ["} catch (...) {", f"    return Call::caught(Function::{function.name});"]
     return "\n".join([*lines, "}", ""])
 
@@ -65,22 +65,22 @@ def _body(function: Function) -> list[str]:
             lines += _look_up(function, param, index)
         passed.append(f"*{param.name}_" if param.handle else param.name)
     call = f"impl::{function.name}"
-    if function.group == "error":  # they tell the last error; they must not set it
+    if function.group == "error":  # they report the last error and must not set it
         return [*lines, text.call(f"return {call}", passed, ";", 4).lstrip()]
     head, tail = _ending(function, call)
     return [*lines, text.call(head, passed, tail, 4).lstrip()]
 
 
 def _ending(function: Function, call: str) -> tuple[str, str]:
-    """What surrounds the arguments of the call that does the work."""
+    """The code around the arguments of the implementing call."""
     if "waits" in function.tags:
         return f"return call.done(call.waited({call}", "));"
     return f"return call.done({call}", ");"
 
 
 def _own(function: Function, checks: list[str]) -> list[str]:
-    """The back end's own function. Its handles are its own, too: those of the core, which can be
-    told, are of another kind of device."""
+    """A call of the back end's own function. Its handles are its own, too: the core's handles,
+    which are recognizable, belong to other device types."""
     take = f"if (auto own = call.own<decltype(&{function.c_name})>()) {{"
     if len(take) > text.WIDTH - 4:
         take = take.replace(" = ", " =\n            ")

@@ -18,7 +18,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 
 def private_header(first: First) -> str:
-    """The types of infinirt.h cannot stand beside those of the aligned face, so here they live in a
+    """The types of infinirt.h conflict with those of the aligned face, so here they are in a
     namespace, together with the functions that are written by hand."""
     handles = "".join(f"using {handle.name} = {handle.type};\n" for handle in first.handles)
     types = "\n".join([*map(headers.enum, first.enums), *map(headers.struct, first.structs)])
@@ -94,7 +94,7 @@ def _signature(prefix: str, function: Function, tail: str) -> str:
 def _entry(function: Function, api: Api, handles: set[str]) -> str:
     call = call_of(function)
     head = _signature("", function, " try {")
-    # Host memory can run out anywhere; nothing may be thrown into a C program.
+    # Host allocations can fail anywhere; no exception may reach a C program.
     end = "} catch (...) {\n    return INFINI_STATUS_INTERNAL_ERROR;\n}\n"
     if call is None:
         arguments = [param.name for param in function.params]

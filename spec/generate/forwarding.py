@@ -1,6 +1,6 @@
-"""How the back end for CUDA-like devices serves the aligned face: by the vendor's function of the
-same name. The declarations are those of toolkit 12.9; where 13 differs, an adapter stands between,
-derived from the names of parameters and members."""
+"""How the back end for CUDA-like devices implements the aligned face: by the vendor's function of
+the same name. The declarations are those of toolkit 12.9; where 13 differs, an adapter is derived
+from the names of parameters and members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Param13:
 
     @property
     def bare(self) -> str:
-        """The type without what makes no difference to a call."""
+        """The type without parts that do not affect a call."""
         return re.sub(r"\bconst\b|\bstruct\b|\benum\b|\s", "", self.type)
 
 
@@ -32,7 +32,7 @@ class Forward:
 
     function: Function
     symbol12: str
-    symbol13: str  # empty: 13 has nothing of the kind
+    symbol13: str  # empty: 13 has no equivalent
     params13: tuple[Param13, ...]
 
     @property
@@ -41,14 +41,14 @@ class Forward:
 
     @property
     def reordered(self) -> bool:
-        """Whether the arguments of 12.9 are not those of 13. Two of one type that only swapped
-        their names keep their places: what the library does with them has not changed."""
+        """Whether the arguments of 12.9 differ from those of 13. Two of one type that only swapped
+        names keep their positions, because the library still treats them the same."""
         return [p.bare for p in self.params12] != [p.bare for p in self.params13]
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A struct that has another layout in 13."""
+    """A struct whose layout changed in 13."""
 
     struct: Struct
     gone: tuple[Field, ...]
@@ -90,7 +90,7 @@ def forwards(api: Api) -> list[Forward]:
 
 
 def _differences() -> tuple[set[str], dict[str, tuple[Param13, ...]]]:
-    """(functions that 13 does not have, the forms of those that it has otherwise)."""
+    """(functions missing in 13, the new forms of changed ones)."""
     gone, forms = set(), {}
     for head, _ in model.blocks_of(cuda13_differences.FUNCTIONS):
         if head[0] == "-":
@@ -108,7 +108,7 @@ def _param(declaration: str) -> Param13:
 
 
 def changed_structs(api: Api) -> dict[str, Changed]:
-    """Structs of another size in 13, by the name that parameters have them under."""
+    """Structs whose size changed in 13, by the name that parameters use."""
     structs = {struct.name: struct for struct in api.structs}
     found = {}
     for head, lines in model.blocks_of(cuda13_differences.STRUCTS):
@@ -192,8 +192,8 @@ def _member(field: Field) -> str:
 
 
 def _layout(changed: Changed) -> str:
-    """The struct as 13 has it: what is new stands at its end."""
-    if any(field.fields for field in changed.kept):  # a member that is a union: taken as a whole
+    """The struct in 13: new members are at its end."""
+    if any(field.fields for field in changed.kept):  # a member that is a union, copied as a whole
         before = changed.struct.name
         members = [f"{before} before;", *map(_member, changed.added)]
         moves = ["to.before = from;"]
@@ -239,7 +239,7 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
             number = next(p.name for p in left if p.type == "int")
             arguments.append(f"location_of({number})")
         elif param.type == "infinirtGraphEdgeData *":
-            # Kernels of operators have edges with data: no secret from who asks without.
+            # Edges may have data, which a query without a buffer for it must not hide.
             count, nodes = function.params[-1].name, function.params[-2].name
             before.append(
                 f"const size_t room = {nodes} && {count} && *{count} <= kMostEdges ? *{count} : 0;"
@@ -253,7 +253,7 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
             arguments.append("nullptr" if param.type.endswith("*") else "0")
         types.append(type_)
     for mine in left:
-        if mine.is_pointer:  # which of many failed: 13 does not tell any more
+        if mine.is_pointer:  # which of many failed: no longer reported by 13
             before.append(f"if ({mine.name}) *{mine.name} = SIZE_MAX;")
     call = f"vendor_function<int({', '.join(types)})>({index})"
     lines = [text.call(f"Error {function.name}13", [param.c for param in function.params], " {")]
@@ -264,7 +264,7 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
 
 
 def _attributes(changed: Changed, name: str) -> list[str]:
-    """What a struct told and attributes tell now."""
+    """Former struct members that are now attributes."""
     known = cuda13_differences.ATTRIBUTES
     return [
         f"{name}->{field.name} = attribute({PREFIX}DevAttr{known[field.name]}, device);"

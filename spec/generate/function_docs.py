@@ -58,7 +58,7 @@ def _page(
     sections = [f"# {title}\n\n{text.NOTE}\n"]
     for name, node in listed:
         head = f"{prefix}{name}"
-        if node is None:  # made by a function for several ranks, or another name
+        if node is None:  # generated for several ranks, or an alias
             same = f"Another name of `{others[name]}`." if name in others else ""
             sections.append(f"## {name}\n\n{same or f'`help({head})` has its text.'}\n")
             continue

@@ -1,6 +1,6 @@
 """Examples for help texts: the definition of an elementwise operator, evaluated for a few numbers.
 
-Plain Python does it, because the build has no NumPy.
+In plain Python, because the build has no NumPy.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _argument(numbers: Numbers, may_be_number: bool) -> str:
 
 
 def _printed(results: list[float]) -> str:
-    """As tensors are printed."""
+    """Formats a number as in printed tensors."""
     words = [str(each) for each in results]
     if isinstance(results[0], float):
         whole = all(each == int(each) for each in results)

@@ -1,8 +1,8 @@
 """Python functions with torch's arguments that run one operator: the `public` of declarations.
 
 Each family has a module in `infinicore/functions/declared` and in the folder of that name of
-`infinicore/nn/functional`. It reads as if written by hand: stubs, methods and reference pages come
-from it as they do from the other functions.
+`infinicore/nn/functional`. It looks like hand-written code: stubs, methods and reference pages are
+derived from it as for all other functions.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Declared:
         if parameter.name == "inplace":
             return "bool"
         if parameter.name in self.values:
-            # Dimensions are checked with messages of their own.
+            # Dimensions are checked separately, with better messages.
             kind = self.values[parameter.name].annotation
             return "Any" if "Sequence" in kind else kind
         if parameter.default == "None":
@@ -113,7 +113,7 @@ class Declared:
 
     @cached_property
     def words(self) -> list[str]:
-        """The parameters as they are written."""
+        """The parameters as source text."""
         words = []
         has_star = False
         for parameter in self.public.parameters:
@@ -165,7 +165,7 @@ class Declared:
 
     @property
     def _in_place_source(self) -> str:
-        """The form that takes no `inplace`, because its name says so."""
+        """The in-place form, which has no parameter `inplace`."""
         name = self.public.in_place
         given = [p for p in self.public.parameters if p.name not in ("inplace", "out")]
         head = _definition(name, [self._word(parameter) for parameter in given], "Tensor")

@@ -124,7 +124,7 @@ def _typedef(typedef: Typedef) -> str:
     line = f"typedef {typedef.c};\n"
     if len(line) <= text.WIDTH:
         return line
-    head, _, arguments = line.rpartition("(")  # only a type of function is ever so long
+    head, _, arguments = line.rpartition("(")  # only function types are that long
     return f"{head}(\n    {arguments}"
 
 

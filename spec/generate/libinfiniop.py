@@ -1,6 +1,6 @@
-"""What the package libinfiniop has of the spec: the enums, and prototypes for ctypes.
-
-The prototypes tell handles and descriptors apart, so that ctypes refuses one for the other.
+"""The parts of the package libinfiniop that are derived from the spec: the enums, and prototypes
+for ctypes. The prototypes distinguish handles and descriptors, so that ctypes rejects one for the
+other.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .operator_headers import signatures
 
 PART = "python"
 
-# Where Python's name of an enum is not that of C with a capital.
+# Enums whose Python name is not the capitalized C name.
 NAMES = {"infiniDevice_t": "InfiniDeviceEnum"}
 
-# Letters of pointers that are more than addresses; an operator's descriptor is what remains.
+# Letters for typed pointers; all others are operator descriptors.
 POINTERS = {
     "infiniopHandle_t": "H",
     "infiniopHandle_t *": "h",

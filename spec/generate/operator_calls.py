@@ -96,7 +96,7 @@ def scalar_letters(operator: Operator, run: Run) -> str:
 
 
 def passed(operator: Operator, run: Run) -> str:
-    """Which scalars the kernel gets, see rows.h."""
+    """The scalars that the kernel gets, see rows.h."""
     attributes = {param.name for param in operator.attributes}
     kept = [param for param in run.scalars if param.name not in attributes]
     if any(p.array for p in run.pointers) or any(p.length for p in kept):

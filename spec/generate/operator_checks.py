@@ -1,6 +1,6 @@
 """The rules of the declarations as C++: one check function for each operator.
 
-Three passes: kinds of tensors, sizes that bind symbols, and all that is computed from these.
+Three passes: kinds of tensors, sizes that bind symbols, and everything computed from these.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Rules:
 
 
 class Translator:
-    """Python expressions to C++ ones over int64_t and double."""
+    """Translates Python expressions to C++ ones over int64_t and double."""
 
     ZERO = "int64_t(0)"
     BINARY: ClassVar[dict[type, str]] = {

@@ -33,7 +33,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 
 def letter_of(declaration: str) -> str:
-    """Of a parameter as C declares it, with its name."""
+    """The type of a parameter from its C declaration with the name."""
     if "*" in declaration or declaration.split()[0].endswith(("Descriptor_t", "Handle_t")):
         return "P"
     return LETTERS[declaration.rpartition(" ")[0].removeprefix("const ")]

@@ -1,4 +1,4 @@
-"""The C entry points of the operators, and the table of what is known of each."""
+"""The C entry points of the operators, and the table with the properties of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files(api: Api, first: First) -> dict[str, str]:
     return made
 
 
-# Headers whose functions are no operators: public ones, and what is lent to libinfinicore.
+# Headers whose functions are not operators: public ones, and those for libinfinicore.
 BEYOND = ("include/infini/op_ext.h", "csrc/base/described.h")
 
 
@@ -310,7 +310,7 @@ def _run_condition(operator: Operator, run: Run, condition: str) -> str:
 
 
 class RunTranslator(Translator):
-    """Conditions over what a descriptor keeps and what a run is given."""
+    """Conditions over the values stored in a descriptor and the arguments of a run."""
 
     def __init__(self, rules: Rules, run: Run):
         super().__init__(rules)

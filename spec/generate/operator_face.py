@@ -1,4 +1,4 @@
-"""What an operator looks like in Python: parameters, defaults, and where each goes in C."""
+"""The Python face of an operator: parameters, defaults, and where each goes in C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model import parse_enums
 from ..operators import ENUMS, OPERATORS
 from ..operators.language.model import Operator, Param, Pointer
 
-# What a parameter is when it is left out: by its name, or by operator and name. As torch has it.
+# Default values of parameters, by name, or by operator and name. As in torch.
 DEFAULTS: dict[str, str] = {
     "algo": '"gpt_neox"',
     "align_corners": "False",
@@ -79,7 +79,7 @@ DEFAULTS: dict[str, str] = {
     "triplet_margin_loss.eps": "1e-06",
 }
 
-# Declarations may say it themselves.
+# Declarations may specify them, too.
 DEFAULTS |= {
     f"{op.name}.{name}": default
     for op in OPERATORS
@@ -100,7 +100,8 @@ FOUND: dict[str, tuple[str, tuple[str, ...], str]] = {
     "masked_select": ("=input", ("count",), "device"),
 }
 
-# Tensors that a product is added to unless a factor is 0: results, in Python, with that factor.
+# Tensors that a product is added to unless a factor is 0: in Python they are results, with that
+# factor.
 ADDED_TO: dict[str, tuple[str, str]] = {"gemm": ("c", "beta")}
 
 INTEGERS = {"int": "j", "char": "i", "bool": "i", "int64_t": "i", "ptrdiff_t": "i"}
@@ -108,7 +109,7 @@ LISTS = {"int": "I", "float": "F", "double": "D"}
 
 
 def enum_words() -> dict[str, dict[str, int]]:
-    """Words for the enumerators: {"infiniopReduction_t": {"none": 0, "mean": 1, "sum": 2}, ...}."""
+    """Names of the enumerators: {"infiniopReduction_t": {"none": 0, "mean": 1, "sum": 2}, ...}."""
     made = {}
     for enum in parse_enums(ENUMS):
         names = [value.name for value in enum.values]
@@ -123,7 +124,7 @@ WORDS = enum_words()
 
 
 def letter(param: Param) -> str:
-    """How the extension module converts it; see csrc/core/rows.h."""
+    """The code of its conversion in the extension module; see csrc/core/rows.h."""
     if param.kind == "text":
         return "s"
     if param.kind == "number":
@@ -141,7 +142,7 @@ def layouts(operator: Operator) -> str:
 
 
 def is_result(pointer: Pointer) -> bool:
-    """A place in the host's memory that the run function fills."""
+    """A location in host memory that the run function writes."""
     return not pointer.tensor and pointer.type in ("void **", "size_t *")
 
 
@@ -154,7 +155,7 @@ class Slot:
     """An input or output of the Python function."""
 
     name: str
-    place: int  # among the tensors; behind them, number of tensors + place among the pointers
+    place: int  # index among the tensors; after them, number of tensors + index among the pointers
     optional: bool
     array: bool
 
@@ -163,7 +164,7 @@ class Slot:
 class Keyword:
     name: str
     annotation: str
-    default: str  # Python text; "" when it must be given
+    default: str  # Python text; "" if it is required
 
 
 class Face:
@@ -179,7 +180,7 @@ class Face:
 
     @cached_property
     def inputs(self) -> tuple[Slot, ...]:
-        """The required ones in the declared order, then those that may be absent."""
+        """The required ones in the declared order, then the optional ones."""
         slots = [
             Slot(_safe(t.name), i, t.optional, bool(t.array))
             for i, t in enumerate(self.operator.tensors)
@@ -211,8 +212,8 @@ class Face:
 
     @cached_property
     def derived(self) -> dict[str, tuple[tuple[str, ...], int]]:
-        """Parameters that tell the length of lists or arrays -> these, and bytes of an entry where
-        bytes are counted."""
+        """Parameters with the length of lists or arrays -> these, and the bytes of an entry if the
+        length is in bytes."""
         found: dict[str, tuple[tuple[str, ...], int]] = {}
 
         def note(length: str, name: str) -> None:

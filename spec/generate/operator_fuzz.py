@@ -1,6 +1,5 @@
-"""Calls of every operator with arguments made up at random, for tests/native/operator_fuzz_test.cc.
-
-Shapes follow the declaration, so that most cases reach the kernels; the test then spoils some.
+"""Calls of every operator with random arguments, for tests/native/operator_fuzz_test.cc. Shapes
+follow the declaration, so that most cases reach the kernels; the test then invalidates some.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def _run(operator: Operator, run: Run) -> str:
 
 
 class FuzzRules(Rules):
-    """Shapes made from symbols, instead of symbols read off shapes."""
+    """Derives shapes from symbols, instead of symbols from shapes."""
 
     def shape_lines(self) -> Iterable[str]:
         for name in self.symbols:

@@ -180,8 +180,8 @@ class Table:
         return found
 
     def _same_dtype(self, tensor: Tensor) -> tuple[list[str], Tensor]:
-        """Tensors that have its dtype, in the order in which they are asked, and the one whose
-        declaration says the rest."""
+        """Tensors with the same dtype, in the order in which they are queried, and the one whose
+        declaration has the rest."""
         tied = [t for t in self.operator.tensors if t.same_as == tensor.name]
         needed = [t.name for t in tied if t.role == "in" and not t.optional][:1]
         if not tensor.same_as:

@@ -1,7 +1,7 @@
 """Python for the operators: the table, one function for each, their stub, the definitions' source.
 
-`infinicore/op/_table.py` says of each operator what the package needs to call it. The functions of
-`infinicore/op/_functions.py` only name their operator and hand their arguments on.
+`infinicore/op/_table.py` has what the package needs to call each operator. The functions of
+`infinicore/op/_functions.py` only forward their arguments with the operator's name.
 """
 
 from __future__ import annotations

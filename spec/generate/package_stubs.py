@@ -1,5 +1,5 @@
 """Types of the package for checkers and editors: the names of `infinicore`, and its functions as
-methods of `Tensor`. Read off the sources of the functions."""
+methods of `Tensor`. Derived from the sources of the functions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "python" / "core" / "_core.pyi"
 MARK = "    def __getattr__(self, name: str) -> Any: ...\n"  # where functions become methods
 
-SELF = ("input", "self", "x")  # as infinicore._namespace has it
-# Some methods and element types are called like these types, and would hide them: they go by
-# another name in the stubs.
+SELF = ("input", "self", "x")  # as in infinicore._namespace
+# Some methods and element types have the names of these types and would hide them: the types have
+# aliases in the stubs.
 RENAMED = {name: f"_{name}" for name in ("int", "float", "bool", "Operand")}
 RENAMED |= {"dtype": "_DType", "dtype_class": "_DType"}
 RENAMED |= {"device": "_Device", "device_class": "_Device"}
@@ -49,12 +49,12 @@ MEANING = {
     "_int": "builtins.int",
     "_float": "builtins.float",
     "_bool": "builtins.bool",
-    "_Operand": "Tensor | builtins.float | builtins.bool",  # a float may be an int
+    "_Operand": "Tensor | builtins.float | builtins.bool",  # an int is accepted as a float
 }
-PLAIN_DECORATORS = {"function", "with_checked_index"}  # they leave the parameters as they are
+PLAIN_DECORATORS = {"function", "with_checked_index"}  # they do not change the parameters
 PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
 PLAIN |= {"Iterator", "Callable"}
-OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}  # as infinicore._public has them
+OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}  # as in infinicore._public
 
 
 @dataclass
@@ -83,7 +83,7 @@ def exports() -> list[Found]:
 
 
 def modules(folder: str) -> dict[Path, ast.Module]:
-    """The public modules of a folder of the package, with those that are generated."""
+    """The public modules of a folder of the package, including generated ones."""
     made = {PACKAGE / name: source for name, source in functions.sources().items()}
     made |= {path: path.read_text(encoding="utf-8") for path in PACKAGE.glob(f"{folder}/**/*.py")}
     inside = [path for path in sorted(made) if (PACKAGE / folder) in path.parents]
@@ -95,7 +95,7 @@ def _exports(trees: dict[Path, ast.Module]) -> list[Found]:
     for path, tree in trees.items():
         nodes = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for name in _overloaded(tree):
-            del nodes[name]  # they have several types: the source's
+            del nodes[name]  # they have several types: those of the source
         for other, name in other_names(tree).items():
             if name in nodes:
                 nodes[other] = nodes[name]
@@ -108,7 +108,7 @@ def _exports(trees: dict[Path, ast.Module]) -> list[Found]:
 
 
 def other_names(tree: ast.Module) -> dict[str, str]:
-    """Names that are other names of what a module has: absolute = abs."""
+    """Aliases in a module: absolute = abs."""
     found: dict[str, str] = {}
     for node in tree.body:
         match node:
@@ -130,7 +130,7 @@ def _overloaded(tree: ast.Module) -> set[str]:
 
 
 def _homes(tree: ast.Module, module: str) -> dict[str, str]:
-    """Of each name that a module has, the module that defines it."""
+    """The module that defines each name of a module."""
     homes: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -156,7 +156,8 @@ def parts() -> dict[Path, ast.Module]:
 
 
 def public(tree: ast.Module) -> list[str]:
-    """As infinicore._modules has it: what the module lists, else what it defines in lower case."""
+    """As in infinicore._modules: the names that the module lists, else the lower-case ones that it
+    defines."""
     values: dict[str, list[ast.expr | None]] = {}
     for node in tree.body:
         match node:
@@ -174,7 +175,7 @@ def public(tree: ast.Module) -> list[str]:
 
 
 def _listed(node: ast.expr | None) -> list[str]:
-    """The names that stand in a list; lists of other modules (`*others`) are theirs to export."""
+    """The names in a list; lists of other modules (`*others`) are exported there."""
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
     return [str(item.value) for item in items if isinstance(item, ast.Constant)]
 
@@ -248,7 +249,7 @@ def _meanings(known: set[str]) -> str:
 
 
 def _imports(found: list[Found]) -> str:
-    """What the annotations of functions need besides the types that stubs know."""
+    """Imports that the annotations of functions need."""
     needed: dict[str, str] = {}
     for each in found:
         if each.node is not None:
@@ -261,7 +262,8 @@ def _imports(found: list[Found]) -> str:
 def _definitions(found: list[Found]) -> str:
     lines = []
     for each in found:
-        # Of a context manager, say, the decorator makes the type; of other values the value does.
+        # The type of a context manager, for example, comes from the decorator; of other values,
+        # from the value.
         decorators = [ast.unparse(one) for one in each.node.decorator_list] if each.node else []
         if each.node is None or not set(decorators) <= PLAIN_DECORATORS:
             lines.append(f"from {each.module} import {each.name} as {each.name}")
@@ -281,7 +283,7 @@ def _aliases(types: ast.Module) -> str:
 
 
 def _in_place(core: str, known: set[str]) -> str:
-    """Methods that work in place as functions, as infinicore._namespace makes them."""
+    """In-place methods as functions, as created by infinicore._namespace."""
     (tensor,) = (n for n in ast.parse(core).body if getattr(n, "name", "") == "Tensor")
     assert isinstance(tensor, ast.ClassDef)
     lines = []
@@ -333,7 +335,7 @@ def _first(node: ast.FunctionDef) -> str:
 
 
 def _signatures(each: Found, name: str, *, method: bool = False) -> str:
-    """With torch's names of parameters, and with NumPy's where they have other ones."""
+    """With torch's parameter names, and with NumPy's where they differ."""
     assert each.node is not None
     usual = _signature(each, name, method, {})
     named = {one.arg for one in [*each.node.args.args, *each.node.args.kwonlyargs]}

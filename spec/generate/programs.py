@@ -24,15 +24,15 @@ from . import text
 
 PART = "c"
 
-FILES = 12  # that the functors are spread over, to be compiled side by side
+FILES = 12  # files for the functors, to be compiled in parallel
 BITS = {"float": 1, "double": 2, "int64_t": 4, "uint64_t": 8}
-HALF = 16  # also for tensors of 16 bits, converted in registers
-NARROW = 32  # also for integers of 32 and of 8 bits, as they are
-TRUTH = 64  # also with results that are written as bytes
-FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one go with a functor
+HALF = 16  # also compiled for 16-bit tensors, converted in registers
+NARROW = 32  # also compiled for 32-bit and 8-bit integers, without conversion
+TRUTH = 64  # also compiled with results written as bytes
+FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one pass with a functor
 CHEAP = frozenset(
     {"exp", "tanh", "erf", "one_plus_erf"}
-)  # what such a functor may call of the costly functions
+)  # costly functions that such a functor may call
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Compiled:
     name: str
     expression: Expression
     types: int = 0
-    fold: int = 0  # that is compiled together with it
+    fold: int = 0  # compiled together with it
 
     @property
     def source(self) -> str:
@@ -87,7 +87,7 @@ def compiled_functors(found: list[Program]) -> dict[Expression, Compiled]:
 
 
 def is_half(program: Program, stage: Stage) -> bool:
-    """Is the conversion of 16-bit floats worth a loop of its own?"""
+    """Whether 16-bit floats are worth a separate loop with conversion."""
     return (
         len(program.stages) == 1
         and not any(stage.folds)
@@ -99,7 +99,7 @@ def is_half(program: Program, stage: Stage) -> bool:
 
 
 def is_narrow(program: Program, stage: Stage) -> bool:
-    """Do integers of few bits give the same result as wide ones that are cut off afterwards?"""
+    """Whether narrow integers give the same result as wide ones truncated afterwards."""
     return (
         len(program.stages) == 1
         and not any(stage.folds)
@@ -111,7 +111,7 @@ def is_narrow(program: Program, stage: Stage) -> bool:
 
 
 def is_truth(program: Program, stage: Stage) -> bool:
-    """Is every result 0 or 1, and cheap?"""
+    """Whether every result is 0 or 1, and cheap."""
     return (
         len(program.stages) == 1
         and not any(stage.folds)

@@ -1,8 +1,8 @@
-"""What the API looks like in Python: derived from the parameters' roles, for bindings and stubs.
+"""The Python face of the API: derived from the parameters' roles, for bindings and stubs.
 
-Out parameters are returned; lists take any iterable, and their counts are left out; arrays that C
-fills are returned as lists; a text buffer is returned as `str`. Addresses and handles are ints.
-Two queries return a bool.
+Out parameters are returned; lists accept any iterable, and their counts are omitted; arrays filled
+by C are returned as lists; a text buffer is returned as `str`. Addresses and handles are ints. Two
+queries return a bool.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .. import Api
 from ..model import PREFIX, Enum, Function, Param, SpecError, Struct
 
-# Python may leave these out at the end of a call, also where C wants them.
+# Optional trailing arguments in Python, even if required in C.
 DEFAULTS = {
     "flags": "0",
     "stream": "0",
@@ -29,9 +29,9 @@ OTHER_DEFAULTS = {
     ("IpcOpenMemHandle", "flags"): "infinirtIpcMemLazyEnablePeerAccess",
 }
 
-# "Not ready" is an answer of these, not an error.
+# "Not ready" is a result of these, not an error.
 QUERIES = ("StreamQuery", "EventQuery")
-# These give back a code instead of raising it.
+# These return a code instead of raising it.
 CODES = ("GetLastError", "PeekAtLastError")
 
 # Written in csrc/python/runtime/callbacks.cc, because they take Python callables.
@@ -53,7 +53,7 @@ BY_HAND: dict[str, Any] = {
     }.items()
 }
 
-# What the docstring adds where Python differs from what the roles alone say.
+# Additions to the docstring where Python differs from what the roles imply.
 NOTES = {
     "StreamQuery": "Returns True when it has nothing left to do, False when it has.",
     "EventQuery": "Returns True when it has been reached, False when it has not.",
@@ -90,7 +90,7 @@ def python_name(name: str) -> str:
 
 
 def short(name: str) -> str:
-    """A C name as Python has it: no prefix, no `_t`."""
+    """A C name in Python: without prefix and `_t`."""
     return name.removeprefix(PREFIX).removesuffix("_t").removesuffix("_st").removesuffix("_enum")
 
 
@@ -115,7 +115,7 @@ def _written(arguments: Any) -> Iterator[Argument]:
 
 
 class Types:
-    """What the C types of the API are."""
+    """The C types of the API."""
 
     def __init__(self, api: Api) -> None:
         self.typedefs = {typedef.name: typedef.type for typedef in api.typedefs}
@@ -123,7 +123,7 @@ class Types:
         self.structs = {struct.name: struct for struct in api.structs}
         self.constants = {macro.name: macro.value for macro in api.macros}
         self.constants |= {v.name: v.value for enum in api.enums for v in enum.values}
-        # A struct or enum that has a plain name goes by it.
+        # A struct or enum with a typedef is known by it.
         self._plain = {
             type_.split(" ", 1)[1]: name
             for name, type_ in self.typedefs.items()
@@ -151,7 +151,7 @@ class Types:
         return short(self._plain.get(item.name, item.name))
 
     def annotation(self, type_: str) -> str:
-        """How a value of this type shows in Python."""
+        """The Python form of a value of this type."""
         type_ = self.resolve(type_)
         if type_ in self.enums:
             return self.python(self.enums[type_])
@@ -171,7 +171,7 @@ class Types:
         raise SpecError(f"no Python form for the type {type_!r}")
 
     def value(self, expression: str) -> int:
-        """The number that a C expression of the spec stands for."""
+        """The value of a C expression of the spec."""
         if expression == "NULL":
             return 0
         number = self.constants.get(expression)
@@ -202,7 +202,7 @@ class Face:
 
     @cached_property
     def counts(self) -> frozenset[str]:
-        """Parameters that count another one and so are not arguments."""
+        """Parameters that count another one, and so are not arguments."""
         params = {param.name: param for param in self.function.params}
         counted = {
             param.count
@@ -215,7 +215,7 @@ class Face:
         return frozenset(counted)
 
     def is_borrowed(self, param: Param) -> bool:
-        """An array that stays the library's: `const T **`, counted by another out parameter."""
+        """An array owned by the library: `const T **`, counted by another out parameter."""
         return (
             param.role.startswith("out")
             and param.type.startswith("const ")
@@ -343,7 +343,7 @@ class Face:
 
     @property
     def signature(self) -> str:
-        """As a stub writes it, without a colon."""
+        """The signature in a stub, without a colon."""
         arguments = [
             f"{a.name}: {a.annotation}" + (f" = {a.python_default}" if a.python_default else "")
             for a in self.arguments

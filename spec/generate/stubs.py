@@ -1,4 +1,4 @@
-"""Python that is derived: the stub of the extension module, and the enums and flags.
+"""Generated Python: the stub of the extension module, and the enums and flags.
 
 `infinicore/_rt.pyi` tells type checkers and editors what the bindings offer; its last part, for
 what is bound by hand, is `csrc/python/runtime/_rt.pyi`. `infinicore/_rt_enums.py` holds the enums
@@ -105,7 +105,7 @@ def struct_stub(name: str, fields: tuple[Field, ...], types: Types, names: list[
 
 
 def given_as(annotation: str) -> str:
-    """What a keyword takes: fields that show as ints take objects with an address or number too."""
+    """The type of a keyword: integer fields also accept objects with an address or number."""
     return "Any" if annotation == "int" else annotation
 
 
@@ -135,7 +135,7 @@ def aliases(api: Api) -> dict[str, str]:
 
 
 def check_names(api: Api, types: Types) -> None:
-    """Everything lives in one Python module, so no name may stand for two things."""
+    """All names are in one Python module, so they must be unique."""
     names = [types.python(enum) for enum in api.enums]
     names += [types.python(struct) for struct in api.structs]
     names += [plain(value.name) for enum in api.enums for value in enum.values]

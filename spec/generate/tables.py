@@ -1,4 +1,4 @@
-"""Tables for the core: the functions' numbers and names, texts of errors, names of device kinds,
+"""Tables for the core: the functions' numbers and names, texts of errors, names of device types,
 the declarations that the core's software implements, and the list of exported symbols."""
 
 from __future__ import annotations

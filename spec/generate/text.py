@@ -1,4 +1,4 @@
-"""Small helpers for writing C and Markdown that people can read."""
+"""Helpers for writing readable C and Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTE = "Generated from spec/ by `python -m spec.generate`; do not edit."
 
 
 def write(path: Path, text: str) -> bool:
-    """Write a file unless it already says the same, so that builds redo only what changed."""
+    """Write a file unless its contents are unchanged, so that builds redo only what changed."""
     text = text.rstrip() + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
@@ -23,7 +23,7 @@ def write(path: Path, text: str) -> bool:
 
 
 def call(head: str, arguments: Iterable[str], tail: str, indent: int = 0) -> str:
-    """`head(arguments)tail`, broken under the opening parenthesis where it is too long."""
+    """`head(arguments)tail`, wrapped at the opening parenthesis if it is too long."""
     margin = " " * indent
     items = list(arguments)
     line = f"{margin}{head}({', '.join(items)}){tail}"
@@ -38,7 +38,7 @@ def call(head: str, arguments: Iterable[str], tail: str, indent: int = 0) -> str
 
 
 def call_list(head: str, items: Iterable[str], indent: int = 4) -> str:
-    """`head {items};`, broken where it is too long."""
+    """`head {items};`, wrapped if it is too long."""
     rows = _rows([*items], "", indent + 4)
     rows[-1] = rows[-1].removesuffix(")")
     line = f"{head} {{{' '.join(rows)}}};"

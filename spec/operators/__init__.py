@@ -1,4 +1,4 @@
-"""The operators: `language` is what a declaration is written in, `declarations` has them all."""
+"""The operators: `language` defines how they are declared, `declarations` has all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .language.model import REGISTRY, Operator
 
 FAMILIES = declarations.FAMILIES
 
-# Enumerations that stand among the parameters.
+# Enumerations used by parameters.
 ENUMS = """
 enum infiniopRoPEAlgo_t  Which elements of a head make a pair.
     INFINIOP_ROPE_ALGO_GPT_J = 0     neighbours: 2i and 2i + 1

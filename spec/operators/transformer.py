@@ -1,4 +1,4 @@
-"""The operators that a language model is made of: level 4 of `infini conformance`."""
+"""The operators of language models: level 4 of `infini conformance`."""
 
 TRANSFORMER = {
     *("add", "sub", "mul", "div", "exp", "cast", "where", "sigmoid", "tanh", "relu", "silu"),

@@ -1,1 +1,1 @@
-"""What operators are declared in: tensors and shapes, expressions, folds, and their programs."""
+"""The language of operator declarations: tensors and shapes, expressions, folds, and programs."""

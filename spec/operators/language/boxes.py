@@ -1,4 +1,4 @@
-"""Boxes of coordinates: what windows, bins and patches of images have in common."""
+"""Boxes of coordinates, shared by windows, bins and patches of images."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mean_of(begins: Sizes, ends: Sizes, element: Callable[..., Any]) -> Any:
 
 
 def bins(out: Out, sizes: Sizes) -> tuple[Sizes, Sizes]:
-    """Where the bins of adaptive pooling begin and end: floor(i L / O) and ceil((i + 1) L / O)."""
+    """Begin and end of the bins of adaptive pooling: floor(i L / O) and ceil((i + 1) L / O)."""
     pairs = list(zip(out.at, out.sizes, sizes, strict=True))
     begins = tuple(i * length // count for i, count, length in pairs)
     ends = tuple(((i + 1) * length + count - 1) // count for i, count, length in pairs)
@@ -44,7 +44,7 @@ def bins(out: Out, sizes: Sizes) -> tuple[Sizes, Sizes]:
 
 
 def windows(out: Out, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes) -> Any:
-    """Where windows begin and end, without the padding around the input."""
+    """Begin and end of windows, without the padding around the input."""
     starts = [o * s - p for o, s, p in zip(out.at, stride, padding, strict=True)]
     begins = tuple(maximum(start, 0) for start in starts)
     ends = tuple(minimum(b + k, n) for b, k, n in zip(starts, kernel, sizes, strict=True))
@@ -54,31 +54,32 @@ def windows(out: Out, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes
 def window_count(
     size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any = 1, ceil_mode: Any = 0
 ) -> Any:
-    """How many windows fit; with ceil_mode also one that reaches beyond the end, if it begins in
-    the input or in the padding before it."""
+    """The number of windows; with ceil_mode including one that extends beyond the end, if it begins
+    in the input or in the leading padding."""
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     beyond = minimum((room + stride - 1) // stride, (size + padding - 1) // stride)
     return where(ceil_mode > 0, beyond, room // stride) + 1
 
 
 def taps(place: Any, size: Any, kernel: Any, dilation: Any) -> tuple[Any, Any]:
-    """The first of the elements place + k * dilation that lies in the input, and how many do."""
+    """The first of the elements place + k * dilation inside the input, and the number of those
+    inside."""
     before = maximum((dilation - 1 - place) // dilation, 0)
     end = minimum((size - place + dilation - 1) // dilation, kernel)
     return place + before * dilation, end - before
 
 
 def items(values: Any, rank: int, otherwise: Any) -> Sizes:
-    """A list with an entry for each dimension, or one of others where it was not given."""
+    """A list with an entry for each dimension; if it was not given, the default."""
     if not isinstance(otherwise, tuple):
         otherwise = (otherwise,) * rank
     return tuple(item(values, d, otherwise[d]) for d in range(rank))
 
 
 def best_of(x: Array, choices: list[tuple[Array, Array, int]]) -> tuple[Array, Array]:
-    """The largest element of every window, and its place in an image, row by row: the first of
-    equal ones, and the first NaN if there is one. For each dimension `choices` has the windows'
-    first places, their numbers of elements, and how far these lie apart. In NumPy."""
+    """The largest element of every window, and its row-major index in an image: the first of equal
+    ones, and the first NaN if there is one. For each dimension `choices` has the windows' first
+    indices, their sizes, and the dilation. In NumPy."""
     import numpy as np
 
     rank = len(choices)

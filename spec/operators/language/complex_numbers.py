@@ -1,5 +1,5 @@
-"""Complex numbers as pairs of expressions, so that definitions written for real numbers are traced
-for complex ones too.
+"""Complex numbers as pairs of expressions, so that definitions written for real numbers can also be
+traced for complex ones.
 
     z = Complex(x, y)
     (z * z + 1.0).real            # an expression of x and y
@@ -25,7 +25,7 @@ _HALF_PI = math.pi / 2
 class Complex:
     """real + imag * i. Both parts are nodes, or both are arrays."""
 
-    __array_ufunc__ = None  # NumPy leaves mixed arithmetic to us
+    __array_ufunc__ = None  # NumPy defers mixed arithmetic to this class
 
     def __init__(self, real: Any, imag: Any):
         self.real, self.imag = real, imag
@@ -74,7 +74,7 @@ def choose(condition: Any, a: Complex, b: Complex) -> Complex:
 
 
 def _imag(z: Complex) -> Any:
-    """The imaginary part; real numbers have None, so that nothing is computed with it."""
+    """The imaginary part; None for real numbers, so that nothing is computed with it."""
     return 0.0 if z.imag is None else z.imag
 
 
@@ -144,7 +144,7 @@ def div(a: Complex, b: Complex) -> Complex:
     large, small = fn.where(wide, c, d), fn.where(wide, d, c)
     zero = _is_zero(large)
     ratio = fn.where(zero, 0.0, small / fn.where(zero, 1.0, large))
-    # Division by zero is that by the size of it: infinite, or NaN for 0.
+    # Division by zero divides by its absolute value: infinite, or NaN for 0.
     scale = fn.where(zero, fn.absolute(large), large + small * ratio)
     x, y = a.real, _imag(a)
     p = fn.where(wide, x + y * ratio, x * ratio + y)
@@ -190,7 +190,7 @@ def expm1(z: Complex) -> Complex:
 
 
 def _exponential(z: Complex, on_axis: Any, real: Any, below: float) -> Complex:
-    """What e^z and e^z - 1 have in common: real numbers stay real; `below` at -inf."""
+    """The common part of e^z and e^z - 1: real numbers stay real; `below` is the value at -inf."""
     x, y = z.real, z.imag
     flat, lost = _is_zero(y), fn.negate(_is_finite(y))
     gone, high = fn.both(fn.isinf(x), x < 0.0), fn.both(fn.isinf(x), x > 0.0)
@@ -206,7 +206,7 @@ def exp2(z: Complex) -> Complex:
 
 
 def _log_size(x: Any, y: Any) -> Any:
-    """log(hypot(x, y)) without overflow, precise near 1."""
+    """log(hypot(x, y)) without overflow, accurate near 1."""
     a, b = fn.absolute(x), fn.absolute(y)
     large, small = fn.maximum(a, b), fn.minimum(a, b)
     zero = _is_zero(large)
@@ -243,7 +243,7 @@ def log1p(z: Complex) -> Complex:
 @rule
 def sqrt(z: Complex) -> Complex:
     x, y = z.real, z.imag
-    # Of an eighth, so that the sum does not overflow.
+    # Scaled by 1/8, so that the sum does not overflow.
     root = 2.0 * fn.sqrt(fn.absolute(x) * 0.125 + fn.hypot(x * 0.125, y * 0.125))
     zero = _is_zero(root)
     other = fn.absolute(y) / (2.0 * fn.where(zero, 1.0, root))
@@ -276,7 +276,8 @@ def power(a: Complex, b: Complex) -> Complex:
     return Complex(real, fn.where(one, 0.0, fn.where(zero, at_zero, made.imag)))
 
 
-# ---- Hyperbolic functions and their like --------------------------------------------------------
+# ---- Trigonometric and hyperbolic functions
+# --------------------------------------------------------
 
 
 @rule

@@ -1,8 +1,8 @@
 """Expressions: the same Python code computes with numbers and is traced into programs.
 
-Functions of this module take NumPy arrays and give arrays, or take nodes and give nodes. So a
-definition called with arrays is the reference, and called with nodes it becomes the tree that the
-build turns into C++ for every back end.
+Functions of this module map NumPy arrays to arrays, and nodes to nodes. So a definition called with
+arrays is the reference; called with nodes it yields the tree that the build turns into C++ for
+every back end.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _RANK = {BOOL: 0, INT: 1, FLOAT: 2}
 
 
 class Node:
-    """One step of a traced expression. `kind` is "bool", "int", "float", or "value": of the type
-    that the operator computes in, whichever that is."""
+    """One step of a traced expression. `kind` is "bool", "int", "float", or "value": the type that
+    the operator computes in."""
 
     __slots__ = ("args", "data", "kind", "op")
-    __array_ufunc__ = None  # NumPy leaves mixed arithmetic to us
+    __array_ufunc__ = None  # NumPy defers mixed arithmetic to this class
     __hash__ = object.__hash__
 
     def __init__(self, op: str, args: tuple[Node, ...] = (), kind: str = "value", data: Any = None):
@@ -144,7 +144,7 @@ def traced(*values: Any) -> bool:
 
 
 def ordered(nodes: list[Node]) -> Iterator[Node]:
-    """All nodes below, arguments first, each once."""
+    """All nodes of the tree, arguments first, each once."""
     seen: set[Node] = set()
 
     def visit(node: Node) -> Iterator[Node]:
@@ -194,8 +194,8 @@ def _function(name: str, arity: int, compute: Callable[..., Any], kind: str = ""
 
 
 def _np(name: str) -> Callable[..., Any]:
-    """NumPy's function of that name; NumPy is imported when a reference is computed, not before, so
-    that the build does not need it."""
+    """NumPy's function of that name. NumPy is imported only when a reference is computed, so that
+    the build does not need it."""
 
     def compute(*args: Any) -> Any:
         import numpy
@@ -220,13 +220,13 @@ def _lgamma(x: Any) -> Any:
     import scipy.special
 
     with numpy.errstate(all="ignore"):
-        near = -numpy.log(numpy.abs(x))  # SciPy is infinite at denormal numbers
+        near = -numpy.log(numpy.abs(x))  # SciPy returns infinity for denormal numbers
         y = numpy.where(numpy.abs(x) < 1e-30, near, scipy.special.gammaln(x))
         return numpy.where((x <= 0) & (x == numpy.floor(x)), numpy.inf, y)
 
 
 def _power(a: Any, b: Any) -> Any:
-    """Integers too have negative powers, rounded to 0."""
+    """Negative powers of integers are rounded to 0."""
     import numpy
 
     if numpy.result_type(a, b).kind != "i":
@@ -315,7 +315,7 @@ isinf = _function("isinf", 1, _np("isinf"), BOOL)
 signbit = _function("signbit", 1, _np("signbit"), BOOL)
 rsqrt = _function("rsqrt", 1, lambda x: 1.0 / sqrt(x))
 one_plus_erf = _function("one_plus_erf", 1, lambda x: 1.0 + erf(x))
-# Here the list ends: a new function goes to its end, since its place is its number for back ends.
+# New functions are appended: the position is the function's number for back ends.
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -328,7 +328,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def nextafter(a: Any, b: Any, dtype: str) -> Any:
-    """The number of the dtype that is next to a on the way to b."""
+    """The next representable number of the dtype after a towards b."""
     if traced(a, b):
         return Node("nextafter", (lift(a), lift(b)))
     import numpy
@@ -343,23 +343,23 @@ def sigmoid(x: Any) -> Any:
 
 
 def filled(x: Any, value: float | int) -> Any:
-    """The value everywhere, in the shape of x."""
+    """The value broadcast to the shape of x."""
     return constant(value) if traced(x) else _np("full_like")(x, value)
 
 
 def full(shape: Any, value: Any) -> Any:
-    """The value everywhere, in a shape of the definition's `shapes`."""
+    """The value broadcast to a shape of the definition's `shapes`."""
     return lift(value) if traced(shape) else _np("full")(shape, value)
 
 
 def given(value: Any, dtype: str) -> Any:
-    """An attribute as the arithmetic of a dtype takes it: integers without its fraction."""
+    """An attribute in the arithmetic of a dtype: truncated for integers."""
     return value if traced(value) or not _is_integer(dtype) else int(value)
 
 
 def converted(x: Any, dtype: str) -> Any:
-    """Numbers as a dtype holds them. Floats become integers towards zero, and no more or less than
-    there are; NaN becomes 0. Storing does so by itself, and rounds."""
+    """Numbers converted to the range of a dtype. Floats become integers by truncation and
+    saturation; NaN becomes 0. Storing does the same implicitly, and rounds."""
     if traced(x) or not _is_integer(dtype):
         return x
     import numpy
@@ -386,6 +386,6 @@ def _is_integer(dtype: str) -> bool:
 SQRT1_2 = math.sqrt(0.5)
 LOG2_E = 1.0 / math.log(2.0)
 
-# Last, since its rules are made of these functions.
+# Imported last, since its rules use these functions.
 from .complex_numbers import Complex, apply, choose  # noqa: E402
 from .complex_numbers import lift as lift_complex  # noqa: E402

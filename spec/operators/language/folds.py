@@ -1,10 +1,10 @@
-"""Folds: from a row of values to one. With arrays they compute, with nodes they trace, like the
-functions of `expression`.
+"""Folds: reductions of a row of values to one. With arrays they compute, with nodes they trace,
+like the functions of `expression`.
 
 The axis is -1 (the last) or another number, "all", "1:" (all but the first), or an attribute of the
 operator: a number or a list of numbers. The result keeps the folded dimensions with size 1, so that
-it combines with what was folded; an output may drop them. Folds over different axes may be nested
-(a norm of each row, then the mean of all rows).
+it broadcasts against the input; an output may drop them. Folds over different axes may be nested (a
+norm of each row, then the mean of all rows).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Axis = Any  # int, "all", a list of ints, or a node when it is an attribute
 
 
 def _dims(axis: Axis, x: Any) -> Any:
-    """As NumPy wants it."""
+    """The axis in NumPy's form."""
     if isinstance(axis, str):
         return None if axis == "all" else tuple(range(int(axis.rstrip(":")), x.ndim))
     if isinstance(axis, int):
@@ -62,7 +62,7 @@ fold_argmin = _fold("argmin", _numpy("argmin"), INT)
 
 
 def extent(x: Any, axis: Axis = -1) -> Any:
-    """How many elements a fold over the axis takes in."""
+    """The number of elements that a fold over the axis reduces."""
     if traced(x, axis):
         return Node("extent", (lift(x),), INT, axis)
     import numpy

@@ -1,9 +1,9 @@
 """The C++ text of expressions: functors, templated on the value type.
 
 The text uses the functions of `expression` by their names, `constant<V>` for constants and
-`number<V>` for truth values as 0 and 1; who compiles it brings these, for vectors
-(backends/cpu/kernels) or for single numbers. It is output for a compiler: whoever wants to know
-what an operator computes reads the nodes.
+`number<V>` for truth values as 0 and 1; the including code provides these, for vectors
+(backends/cpu/kernels) or for single numbers. The text is for compilers only: to analyse what an
+operator computes, use the nodes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Definitions that say, for each coordinate of the output, which elements of the inputs it is made
-of.
+"""Definitions that say, for each coordinate of the output, from which elements of the inputs it is
+computed.
 
     @operator("Flipud(!output, input)", ..., lowered=True)
     @gather(axis=0)
@@ -8,7 +8,7 @@ of.
         return input[out.sizes[0] - 1 - row]
 
 `out.at` are the coordinates, `out.sizes` and `input.sizes` the sizes of the dimensions that the
-definition names; all others are carried along. `input[i, j]` is an element that must exist,
+definition names; all others are batch dimensions. `input[i, j]` is an element that must exist,
 `input.at(i, j, otherwise=0)` one that may not. Coordinates are integers; `real` makes numbers of
 them. `total` and `largest` fold over a range. Back ends have kernels for such operators, or they
 are lowered: the definition is the reference, evaluated for arrays of coordinates.
@@ -33,7 +33,7 @@ from .expression import Array
 
 @dataclass(frozen=True)
 class Gather:
-    """What a definition says of itself."""
+    """The options of a definition."""
 
     definition: Callable[..., Any]
     batch: int | None = None
@@ -53,7 +53,7 @@ class Gather:
         ]
 
     def carried(self, rank: int) -> int:
-        """How many dimensions of an output of that rank are carried along; they come first."""
+        """The number of batch dimensions of an output of that rank; they come first."""
         if self.batch is not None:
             return self.batch
         return rank - (self.last or 1)
@@ -61,7 +61,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class Out:
-    """The output, as a definition sees it."""
+    """A definition's view of the output."""
 
     at: tuple[Any, ...]
     sizes: tuple[Any, ...]
@@ -92,7 +92,7 @@ def single(x: Any) -> Any:
 
 
 def item(values: Any, index: int, otherwise: Any = 0) -> Any:
-    """An entry of a list among the attributes; something else when the list has none there."""
+    """An entry of a list attribute, or a default if the list is too short."""
     return otherwise if values is None or index >= len(values) else values[index]
 
 
@@ -120,7 +120,7 @@ def largest(count: Any, term: Callable[[Any], Any]) -> Any:
 
 
 class Elements:
-    """An input of the reference: its carried dimensions come first."""
+    """An input of the reference: its batch dimensions come first."""
 
     def __init__(self, array: Array, carried: int, coordinates: int):
         self.array, self.carried, self.coordinates = array, carried, coordinates
@@ -139,7 +139,7 @@ class Elements:
             places_shape = numpy.broadcast_shapes(*(place.shape for place in places))
             return numpy.zeros(shape + places_shape, self.array.dtype)
         lead: tuple[Any, ...] = (slice(None),) * self.carried
-        if any(place.ndim > self.coordinates for place in places):  # they differ along carried ones
+        if any(place.ndim > self.coordinates for place in places):  # they differ along the batch
             grid = numpy.ogrid[tuple(slice(0, size) for size in self.array.shape[: self.carried])]
             lead = tuple(each.reshape(each.shape + (1,) * self.coordinates) for each in grid)
         return self.array[lead + tuple(numpy.broadcast_arrays(*places))]
@@ -186,7 +186,7 @@ def _reference(program: Gather, arrays: list[Array], attributes: dict[str, Any])
 
 
 def gather(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a reference of a definition; see the module's text."""
+    """Turns a definition into a reference; see the module's docstring."""
 
     def wrap(definition: Callable[..., Any]) -> Callable[..., Any]:
         program = Gather(definition, **options)

@@ -68,7 +68,7 @@ CLASSES = {
 
 
 class DeclarationError(ValueError):
-    """A declaration that cannot be read."""
+    """A declaration that cannot be parsed."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Param:
 
     @property
     def kind(self) -> str:
-        """How it is handed on: "integer", "number", "list", "numbers", "text"."""
+        """How it is passed on: "integer", "number", "list", "numbers", "text"."""
         if self.length:
             return "numbers" if self.element in ("float", "double") else "list"
         base = self.type.replace("const", "").replace(" ", "")
@@ -168,7 +168,7 @@ class Operator:
 
     @property
     def random(self) -> bool:
-        """Does each run take new numbers from the one sequence?"""
+        """Whether each run draws new numbers from the default generator."""
         return [scalar.name for scalar in self.run.scalars[:2]] == ["seed", "offset"]
 
     @property
@@ -217,13 +217,13 @@ def operator(
     public: str = "",
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares an operator; see the module's text. `variants`: further create or run functions,
-    each `Name(...)` in full. `kernel`: back ends bring a kernel for it, under its name or under one
-    that several operators share, which then asks for the operator. `serving`: the same for an
-    operator with a program, which runs where that kernel does not take it. `lowered`: a function of
-    csrc/operators makes it a sequence of other operators. `in_place`: outputs that may lie where an
-    input does -> that input; elementwise operators may write over any input of their shape and
-    dtype. `public`: functions with torch's arguments, see public.py. Options: `defaults`,
+    """Declares an operator; see the module's docstring. `variants`: further create or run
+    functions, each `Name(...)` in full. `kernel`: back ends bring a kernel for it, under its name
+    or under one that several operators share, which then asks for the operator. `serving`: the same
+    for an operator with a program, which runs where that kernel does not take it. `lowered`: a
+    function of csrc/operators makes it a sequence of other operators. `in_place`: outputs that may
+    lie where an input does -> that input; elementwise operators may write over any input of their
+    shape and dtype. `public`: functions with torch's arguments, see public.py. Options: `defaults`,
     attributes that may be left out in Python -> what they are then; `sizes`, symbols that the
     inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64.
     `complex_as`, what becomes of complex operands: "form", an operator `complex_<name>` is made of
@@ -381,5 +381,5 @@ def _parse_tensor(line: str, c_name: str, array: str) -> Tensor:
 
 
 def symbols(expression: str) -> set[str]:
-    """The names that an expression uses."""
+    """The names used in an expression."""
     return {n.id for n in ast.walk(ast.parse(expression, mode="eval")) if isinstance(n, ast.Name)}

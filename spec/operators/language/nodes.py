@@ -1,5 +1,5 @@
 """Expressions as data: lists of nodes in the order of evaluation, as `InfiniExpression` of
-csrc/base/program.h carries them. Whatever a back end asks about an expression is a property here.
+csrc/base/program.h carries them. All properties of expressions that back ends query are here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _COSTLY = """
 """
 COSTLY = frozenset(_COSTLY.split())  # functions that take about ten operations
 COPY = 1  # flags
-# Of integers: functions of the values themselves, whose result has no more bits than they have, and
-# those whose result's low bits depend on the low bits alone.
+# For integers: functions whose result needs no more bits than the arguments, and functions whose
+# low result bits depend only on the low argument bits.
 _BITS = frozenset({"bitand", "bitor", "bitxor", "where"})
 _EXACT = _BITS | {"maximum", "minimum", "fmax", "fmin"} | TRUTHS
 _WRAPPING = _BITS | {"add", "sub", "mul", "neg", "bitnot"}
@@ -56,7 +56,7 @@ class Expression:
 
     @property
     def truths(self) -> int:
-        """A bit for each result that is 0 or 1."""
+        """A bit mask of the results that are always 0 or 1."""
         return sum(1 << i for i, n in enumerate(self.results) if self.nodes[n].op in TRUTHS)
 
     @property
@@ -65,7 +65,7 @@ class Expression:
 
     @property
     def wraps(self) -> bool:
-        """Whether integers of few bits give the low bits of what wide ones give."""
+        """Whether narrow integers give the low bits of the wide result."""
         exact: list[bool] = []
         for op, args, value in self.nodes:
             known = [exact[arg] for arg in args] if op != INPUT else []
@@ -82,7 +82,7 @@ class Expression:
 
     @property
     def cost(self) -> int:
-        """Roughly, in operations for an element."""
+        """The approximate cost, in operations per element."""
         made = sum(node.op != INPUT for node in self.nodes)
         return made + self.outputs - 1 + 10 * len(self.functions & COSTLY)
 

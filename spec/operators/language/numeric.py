@@ -1,8 +1,8 @@
 """Number formats for definitions and tests: rounding, and storage to values and back, in NumPy.
 
-Values are float64, in which every format here is exact. Storage is what lies in memory: NumPy has
-no BF16 and F8, so those are kept as uint16 and uint8. F8 is e4m3fn: it has no infinity, and what
-is too large becomes its largest value, as in torch's casts.
+Values are float64, which represents every format here exactly. Storage is the representation in
+memory: NumPy has no BF16 and F8, so those are stored as uint16 and uint8. F8 is e4m3fn: it has no
+infinity, and larger values saturate, as in torch's casts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from .expression import Array
 
-# Bits of the significand with the hidden one, smallest normal exponent, largest value.
+# Bits of the significand including the implicit one, smallest normal exponent, largest value.
 FORMATS: dict[str, tuple[int, int, float]] = {
     "F8": (4, -6, 448.0),
     "F16": (11, -14, 65504.0),
@@ -46,7 +46,8 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 def round_to(x: Array, dtype: str) -> Array:
-    """The nearest values of a format, ties to even, once; integers and F64 stay as they are."""
+    """The nearest values of a format, rounded once, ties to even; integers and F64 are
+    unchanged."""
     import numpy as np
 
     if dtype not in FORMATS:
@@ -67,7 +68,7 @@ def epsilon(dtype: str) -> float:
 
 
 def decode(raw: Array, dtype: str) -> Array:
-    """Storage as values: float64 for floats, booleans for BOOL, integers as they are."""
+    """Converts storage to values: float64 for floats, booleans for BOOL, integers unchanged."""
     import numpy as np
 
     raw = np.asarray(raw)
@@ -83,7 +84,7 @@ def decode(raw: Array, dtype: str) -> Array:
 
 
 def encode(values: Array, dtype: str) -> Array:
-    """Values as storage, rounded once."""
+    """Converts values to storage, rounded once."""
     import numpy as np
 
     if dtype == "BF16":
@@ -146,7 +147,7 @@ def round_half_away(x: Array) -> Array:
 
 
 def storage(dtype: str) -> Any:
-    """The NumPy dtype in which values of `dtype` lie in memory."""
+    """The NumPy dtype in which values of `dtype` are stored."""
     import numpy as np
 
     return np.dtype(STORAGE[dtype])

@@ -40,7 +40,7 @@ _LINE = re.compile(r"((?:[\w.]+ +)*[\w.]+)\((.*)\)(?: -> (\w+))?")
 class Parameter:
     name: str
     annotation: str  # "" where the operator tells
-    default: str  # Python text; "" when it must be given
+    default: str  # Python text; "" if it is required
     keyword_only: bool
 
 
@@ -64,7 +64,7 @@ class Public:
 
     @property
     def in_place(self) -> str:
-        """The name of the form that writes into its first argument, or ""."""
+        """The name of the in-place form, or ""."""
         return next((name for name in self.names[1:] if name.endswith("_")), "")
 
     @property
@@ -78,7 +78,7 @@ class Public:
 def parse_public(text: str) -> tuple[Public, ...]:
     found: list[tuple[str, list[str]]] = []
     for line in textwrap.dedent(text).strip().splitlines():
-        if found and found[-1][0].count("(") > found[-1][0].count(")"):  # goes on in this line
+        if found and found[-1][0].count("(") > found[-1][0].count(")"):  # continues in this line
             found[-1] = (f"{found[-1][0]} {line.strip()}", [])
         elif line[:1].isspace() or not line:
             found[-1][1].append(line)

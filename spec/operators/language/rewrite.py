@@ -1,7 +1,7 @@
-"""Rules that put a faster or more accurate function in the place of a pattern, for all back ends.
+"""Rules that replace patterns by faster or more accurate functions, for all back ends.
 
-A rule takes a node and gives the node that replaces it, or None. The tracer applies them bottom-up,
-before it cuts a definition into stages.
+A rule takes a node and returns the node that replaces it, or None. The tracer applies them
+bottom-up, before it cuts a definition into stages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .expression import Node, constant, ordered
 
 
 def join_one_plus_erf(node: Node) -> Node | None:
-    """1 + erf(x): one function keeps the digits that the sum loses where erf(x) is near -1."""
+    """1 + erf(x): a single function avoids the cancellation where erf(x) is near -1."""
     if node.op == "add":
         for one, other in (node.args, node.args[::-1]):
             if _is_one(one) and other.op == "erf":
@@ -28,14 +28,14 @@ def join_reciprocal_root(node: Node) -> Node | None:
 
 
 def divide_once_per_row(node: Node) -> Node | None:
-    """x / s with one s for a row: one division for the row, a product for each element."""
+    """x / s with one s per row: one division per row, and a multiplication per element."""
     if node.op == "div" and _by_element(node.args[0]) and _by_row(node.args[1]):
         inverse = Node("div", (constant(1.0), node.args[1]))
         return Node("mul", (node.args[0], inverse), node.kind)
     return None
 
 
-# Of floats only: integers divide towards zero.
+# Only for floats: integer division truncates.
 RULES: tuple[Callable[[Node], Node | None], ...] = (
     join_one_plus_erf,
     join_reciprocal_root,
@@ -44,7 +44,7 @@ RULES: tuple[Callable[[Node], Node | None], ...] = (
 
 
 def rewritten(node: Node) -> Node | None:
-    """What the first rule that matches makes of a node; None: no rule matches."""
+    """The result of the first matching rule; None: no rule matches."""
     return next((made for rule in RULES if (made := rule(node)) is not None), None)
 
 
@@ -53,7 +53,7 @@ def _is_one(node: Node) -> bool:
 
 
 def _by_element(node: Node) -> bool:
-    """Does it have tensors outside of folds?"""
+    """Whether it has tensors outside of folds."""
     if node.op in ("tensor", "position"):
         return True
     return node.op != "fold" and any(_by_element(arg) for arg in node.args)

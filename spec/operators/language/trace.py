@@ -1,9 +1,10 @@
-"""From definitions to programs: calls a definition with nodes and cuts the tree that comes back.
+"""From definitions to programs: calls a definition with nodes and divides the resulting tree into
+stages.
 
-The cuts are the folds. What a fold takes in is evaluated for each element of a row, what follows
-from folds alone once for each row. So softmax becomes: the maximum of x; exp(x - maximum), kept and
-summed; the reciprocal of the sum, once; the product. See csrc/base/program.h for what the parts
-mean.
+The divisions are the folds. The argument of a fold is evaluated for each element of a row;
+expressions that depend only on folds, once per row. So softmax becomes: the maximum of x; exp(x -
+maximum), kept and summed; the reciprocal of the sum, once; the product. See csrc/base/program.h for
+what the parts mean.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class _Tracer:
             phases.append(("none", 0))
 
     def domain(self, node: Node, phase: int) -> str:
-        """Whether a node has a value for each element, for each row, or one for all."""
+        """Whether a node has a value per element, per row, or one for all."""
         if node.op in ("tensor", "position"):
             return "element"
         if node.op == "fold":
@@ -280,7 +281,7 @@ class _Tracer:
             self.row_stage(phase, [node for _, node in written], [t for t, _ in written])
 
     def kept(self, wanted: list[list[Node]], phase: int) -> dict[Node, int]:
-        """Costly values that a later stage needs again, and the stage that makes them."""
+        """Costly values that a later stage needs again, and the stage that computes them."""
         made: dict[Node, int] = {}
         kept: dict[Node, int] = {}
 
@@ -327,7 +328,7 @@ class _Tracer:
                 outputs.append(operand)
             else:
                 outputs.append(-1)
-        # An output takes one fold; a second fold of the same value takes the value once more.
+        # An output has one fold; for a second fold of the same value, the value is output again.
         rest = list(folds)
         kinds, folded = [], []
         for node in nodes:
@@ -363,7 +364,7 @@ class _Tracer:
         )
 
     def row_leaves(self, nodes: list[Node], phase: int) -> list[Node]:
-        """What the stage needs of each row and no fold gives."""
+        """Row values that the stage needs and that are not folds."""
         found: list[Node] = []
 
         def visit(node: Node) -> None:

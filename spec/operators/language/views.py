@@ -1,5 +1,5 @@
-"""Views: a tensor seen otherwise, without a copy. Only the tensors that an operator is given have
-them, not results of expressions."""
+"""Views of tensors, without a copy. Only for the tensors of an operator, not for results of
+expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _view(x: Node, view: str, axis: int = 0) -> Node:
 
 
 def expand(x: Any, axis: int = -1) -> Any:
-    """With a dimension of size 1 put in at `axis` < 0."""
+    """Inserts a dimension of size 1 at `axis` < 0."""
     if traced(x):
         return _view(x, "expand", axis)
     import numpy
