@@ -3,8 +3,8 @@
     from libinfiniop import LIBINFINIOP, InfiniDtype, TestTensor, check_error, get_args
 
 `LIBINFINIOP` has every function of libinfiniop and libinfinirt with its argument types set; the
-libraries are opened when it is first used, so importing this package never fails. torch is imported
-when a tool of `libinfiniop.utils` needs it.
+libraries are opened on first use, so importing this package never fails. torch is imported when a
+tool of `libinfiniop.utils` needs it.
 """
 
 from libinfiniop import datatypes, devices, liboperators, op_register, structs, utils

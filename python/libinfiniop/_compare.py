@@ -1,4 +1,4 @@
-"""Comparing results with what was expected, in words that help."""
+"""Comparison of results with expected values, with helpful messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from libinfiniop._types import known
 if TYPE_CHECKING:
     import torch
 
-MOST_ROWS = 20  # of elements that differ; what is left out is counted
+MOST_ROWS = 20  # rows of elements that differ; the others are only counted
 _RED, _GREEN, _YELLOW, _CYAN = 31, 32, 33, 36
 
 
@@ -98,8 +98,8 @@ def print_discrepancy(
     delta = (a - e).abs()
     allowed = atol + rtol * e.abs()
     differs = delta > allowed
-    # Where an end is infinite, no tolerance counts; nor where both are integers that differ, if
-    # that difference got lost in rounding.
+    # No tolerance applies to infinite values, nor to integers whose difference was lost in
+    # rounding.
     differs |= (a.isinf() | e.isinf()) & (a != e)
     if not any(t.is_floating_point() or t.is_complex() for t in (actual, expected)):
         same_type = torch.int64 if torch.uint64 not in (actual.dtype, expected.dtype) else None
@@ -115,7 +115,7 @@ def print_discrepancy(
 
 
 def _comparable(tensor: torch.Tensor) -> torch.Tensor:
-    """On the host, in a type that holds differences of any values."""
+    """A copy on the host, in a type that represents differences of any values."""
     import torch
 
     tensor = tensor.detach().cpu()
@@ -155,7 +155,7 @@ def _report(
     types = [str(t.dtype).removeprefix("torch.") for t in (actual, expected)]
     print(f"   {'type':<18}{types[0]:<24}{types[1]}")
     if total:
-        # Of complex numbers the sizes.
+        # Absolute values of complex numbers.
         parts = [t.abs() if t.is_complex() else t for t in (a, e)] + [(a - e).abs()]
         for word in ("min", "max"):
             cells = [_number(getattr(part, word)()) for part in parts]
@@ -167,7 +167,7 @@ def _number(value: torch.Tensor) -> str:
 
 
 def _coloured(words: str, colour: int) -> str:
-    """On a terminal only: in a file, colours are noise."""
+    """Colours are only used on a terminal."""
     return f"\033[{colour}m{words}\033[0m" if sys.stdout.isatty() else words
 
 

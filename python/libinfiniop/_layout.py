@@ -17,7 +17,7 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to behind the last."""
+    """The number of elements spanned, from the first to the last."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
@@ -47,7 +47,7 @@ def empty_strided(
             f"{function}: with strides {tuple(strides)}, elements of shape {tuple(shape)} would "
             "share memory"
         )
-    # Not of every type can zeros be made, but of bytes they can.
+    # Zeros are created as bytes, because not every type supports them.
     nbytes = span(shape, strides) * torch.empty(0, dtype=dtype).element_size()
     storage = torch.zeros(nbytes, dtype=torch.uint8, device=device).view(dtype)
     return storage, storage.as_strided(tuple(shape), tuple(strides))
@@ -57,7 +57,7 @@ def _overlapping(shape: Sequence[int], strides: Sequence[int]) -> bool:
     import torch
 
     reached = 0
-    nested = True  # each dimension steps over all that lies inside it
+    nested = True  # each dimension steps over all inner ones
     steps = sorted(zip(strides, shape, strict=True))
     if any(size == 0 for size in shape):
         return False
@@ -74,7 +74,7 @@ def _overlapping(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def rearrange_tensor(tensor: torch.Tensor, new_strides: Sequence[int]) -> torch.Tensor:
-    """A copy of a tensor whose elements lie in memory with the given strides (in elements).
+    """A copy of a tensor with the given strides (in elements).
 
     >>> rearrange_tensor(torch.ones(2, 3), [1, 2]).stride()
     (1, 2)

@@ -1,4 +1,4 @@
-"""Where data lies: in memory that torch addresses, or in a device's own, reached by the runtime."""
+"""Data in memory that torch can address, or in device memory accessed through the runtime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def torch_device_of(device: int) -> str | None:
 
 
 def current_device() -> tuple[int, int]:
-    """Kind and number of this thread's device."""
+    """Type and index of this thread's device."""
     kind, number = ctypes.c_int(), ctypes.c_int()
     check_error(LIBINFINIOP.infinirtGetDevice(ctypes.byref(kind), ctypes.byref(number)))
     return kind.value, number.value
@@ -44,9 +44,8 @@ def current_device() -> tuple[int, int]:
 
 @contextmanager
 def on_device(device: int, number: int | None = None) -> Iterator[tuple[int, int]]:
-    """Make a device type current: the given one, or the current one of that kind, or the first.
-
-    Afterwards the device is current that was so before.
+    """A context manager that makes a device current: the given one, or the current one of that
+    type, or the first. Restores the previous device afterwards.
     """
     before = current_device()
     if number is None:
@@ -62,7 +61,7 @@ def on_device(device: int, number: int | None = None) -> Iterator[tuple[int, int
 
 
 class DeviceBuffer:
-    """Bytes in a device's memory. They are freed with this object."""
+    """Bytes in device memory, freed with this object."""
 
     def __init__(self, nbytes: int, device: int) -> None:
         address = ctypes.c_void_p()
@@ -71,7 +70,7 @@ class DeviceBuffer:
         assert address.value is not None
         self.address: int = address.value
         self.nbytes = nbytes
-        # Not at exit: the whole process is freed then, and the device may be gone before.
+        # Not at exit: the process is torn down then, and the device may already be closed.
         weakref.finalize(self, _free, self.address, self._place).atexit = False
 
     def write(self, source: int) -> None:

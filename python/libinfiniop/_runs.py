@@ -52,9 +52,8 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def get_test_devices(args: argparse.Namespace) -> list[InfiniDeviceEnum]:
-    """The device types that were asked for and are there; the CPU if none was asked for.
-
-    Of those that are not there, stderr says why.
+    """The requested device types that are present; the CPU if none was requested. The reasons for
+    missing ones are printed to stderr.
     """
     wanted = [device for device in InfiniDeviceEnum if getattr(args, device.name.lower(), False)]
     present = []
@@ -75,9 +74,8 @@ def _why_absent(device: InfiniDeviceEnum) -> str:
 
 
 def filter_tensor_dtypes_by_device(device: int, tensor_dtypes: Iterable[Any]) -> list[Any]:
-    """The data types that tests can use: those that the installed torch has.
-
-    What a device itself cannot do, its operators say with a status.
+    """The data types that tests can use: those of the installed torch. Operators report types that
+    a device does not support with a status.
     """
     kept = []
     for dtype in tensor_dtypes:
@@ -98,8 +96,8 @@ def test_operator(
 ) -> int:
     """Call a test function for every case and every data type, and return how often.
 
-    It is called as `test_func(handle, device, *case, tensor_dtype, sync_func)`. What it raises ends
-    the run, after a line about the case.
+    It is called as `test_func(handle, device, *case, tensor_dtype, sync_func)`. An exception ends
+    the run, after a line that describes the case.
     """
     dtypes = filter_tensor_dtypes_by_device(device, tensor_dtypes)
     done = 0

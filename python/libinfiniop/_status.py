@@ -28,7 +28,7 @@ def check_error(status: int) -> None:
 
 
 def last_message() -> str:
-    """What the runtime says of this thread's last failing call; empty if it cannot."""
+    """The runtime's message for this thread's last failed call; empty if unavailable."""
     try:
         message = LIBINFINIOP.infiniGetLastErrorMessage()
     except AttributeError:  # an older library

@@ -1,4 +1,4 @@
-"""Tensors for the C functions: a descriptor and data, beside a torch tensor to compute with."""
+"""Tensors for the C functions: a descriptor and data, and a torch tensor to compute with."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CTensor:
         self._destroy.atexit = False
 
     def destroy_desc(self) -> None:
-        """Destroy the descriptor; operators that were described with it stay. Twice is allowed."""
+        """Destroy the descriptor; operators described with it remain valid. May be called twice."""
         status = self._destroy()
         self.descriptor = None
         if status:
@@ -57,14 +57,15 @@ class CTensor:
 
 
 class TestTensor(CTensor):
-    """A tensor to test an operator with: values of a mode, in memory of a device, with strides.
+    """A tensor to test an operator with: its values are given by a mode, its memory is on a device,
+    and it may have strides.
 
     >>> a = TestTensor((2, 3), None, InfiniDtype.F32, InfiniDeviceEnum.CPU)
     >>> b = TestTensor((2, 3), (1, 2), InfiniDtype.F16, InfiniDeviceEnum.CPU, mode="ones", scale=3)
 
-    `torch_tensor()` are the values, to compute the expected result with; `descriptor` and `data()`
-    are what a C function takes; `actual_tensor()` shows what lies at `data()`. A dimension with
-    stride 0 has size 1 in both torch tensors.
+    `torch_tensor()` has the values, to compute the expected result with; `descriptor` and `data()`
+    are the arguments of a C function; `actual_tensor()` shows the contents of `data()`. A dimension
+    with stride 0 has size 1 in both torch tensors.
 
     Modes: "random" (in [0, 1), or any integers), "zeros", "ones", "randint" (from `randint_low` up
     to but not including `randint_high`), "float8_e4m3fn" (random values of that type), "manual" and
@@ -122,18 +123,18 @@ class TestTensor(CTensor):
     # ---- What tests use ----
 
     def torch_tensor(self) -> torch.Tensor:
-        """The values that a reference computes with."""
+        """The values for the reference."""
         return self._torch_tensor
 
     def actual_tensor(self) -> torch.Tensor:
-        """What lies in the device's memory: the same memory where torch addresses it, else copied
-        by this call."""
+        """The contents of the device memory: the same memory if torch can address it, else a
+        copy."""
         if self._buffer is not None:
             self._buffer.read(self._storage.data_ptr())
         return self._data_tensor
 
     def data(self) -> int:
-        """The address of the first element, in the device's memory."""
+        """The address of the first element, in device memory."""
         return self._storage.data_ptr() if self._buffer is None else self._buffer.address
 
     def is_broadcast(self) -> bool:
@@ -141,7 +142,7 @@ class TestTensor(CTensor):
         return self.strides is not None and 0 in self.strides
 
     def update_torch_tensor(self, new_tensor: torch.Tensor) -> None:
-        """Replace the values that `torch_tensor()` gives; the device's memory stays as it is."""
+        """Replace the values of `torch_tensor()`; device memory is unchanged."""
         import torch
 
         if not isinstance(new_tensor, torch.Tensor):
@@ -149,7 +150,7 @@ class TestTensor(CTensor):
         self._torch_tensor = new_tensor
 
     def set_tensor(self, new_tensor: torch.Tensor) -> None:
-        """Replace the values, in the device's memory too. Address, shape and strides stay."""
+        """Replace the values, also in device memory. Address, shape and strides are unchanged."""
         self._torch_tensor = self._as_mine(new_tensor, "set_tensor: new_tensor")
         self._write()
 
@@ -173,7 +174,7 @@ class TestTensor(CTensor):
         dt: Any,
         device: int,
     ) -> TestTensor:
-        """A tensor from the raw elements in a file, which lie there with the given strides."""
+        """A tensor from the raw elements in a file, which are stored with the given strides."""
         import torch
 
         check_layout(shape, strides, "from_binary")
@@ -204,7 +205,8 @@ class TestTensor(CTensor):
         return _addressed(self.shape, self.strides)[1]
 
     def _as_mine(self, tensor: torch.Tensor, what: str) -> torch.Tensor:
-        """A tensor as my data type, on my torch device, with size 1 where I have stride 0."""
+        """A tensor converted to this data type and torch device, with size 1 where this one has
+        stride 0."""
         import torch
 
         if not isinstance(tensor, torch.Tensor):
@@ -227,7 +229,7 @@ class TestTensor(CTensor):
 
 
 def _addressed(shape: Sequence[int], strides: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Shape and strides of what lies in memory: one element along a dimension of stride 0."""
+    """Shape and strides of the memory: one element along a dimension of stride 0."""
     if strides is None:
         return list(shape), row_major(shape)
     sizes = [min(size, 1) if step == 0 else size for size, step in zip(shape, strides, strict=True)]
@@ -235,7 +237,7 @@ def _addressed(shape: Sequence[int], strides: Sequence[int] | None) -> tuple[lis
 
 
 class TestWorkspace:
-    """Memory for an operator to work in.
+    """Workspace memory for an operator.
 
     >>> workspace = TestWorkspace(workspace_size.value, device)
     >>> LIBINFINIOP.infiniopGemm(descriptor, workspace.data(), workspace.size(), ...)
@@ -249,7 +251,7 @@ class TestWorkspace:
         self._size = size
         self.tensor: TestTensor | None = None
         if size:
-            # Not zeros: an operator must not rely on what it finds there.
+            # Not zeros: an operator must not rely on the contents.
             self.tensor = TestTensor((size,), None, InfiniDtype.U8, device, mode="ones")
 
     def data(self) -> int | None:
@@ -269,5 +271,5 @@ def create_handle() -> Any:
 
 
 def destroy_handle(handle: Any) -> None:
-    """Destroy a handle; operators that were described with it stay."""
+    """Destroy a handle; operators described with it remain valid."""
     check_error(LIBINFINIOP.infiniopDestroyHandle(handle))

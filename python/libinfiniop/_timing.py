@@ -1,4 +1,4 @@
-"""Waiting for devices, and measuring what they do."""
+"""Waiting for devices, and timing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from libinfiniop.liboperators import LIBINFINIOP
 
 
 def synchronize_device(device: int | str) -> None:
-    """Wait until a device has done all its work: what torch gave it, and what the runtime did.
+    """Wait until a device has completed all work submitted by torch and by the runtime.
 
     `device` is an InfiniDeviceEnum, or a name of torch's such as "cuda" or "cuda:0".
     """
@@ -30,7 +30,7 @@ def synchronize_device(device: int | str) -> None:
 
 
 def _kind_of(torch_device: str) -> int:
-    """Of the kinds that torch calls so, the current one, else the first."""
+    """The device type with this torch name: the current one, else the first."""
     name = torch_device.partition(":")[0]
     if name not in infini_device_map:
         names = ", ".join(sorted(infini_device_map))
@@ -45,7 +45,7 @@ def get_sync_func(device: int) -> Callable[[], None]:
 
 
 def timed_op(func: Callable[[], Any], num_iterations: int, device: int | str) -> float:
-    """Seconds that one of `num_iterations` calls takes, with the work they give to the device."""
+    """Seconds per call, over `num_iterations` calls, including their device work."""
     if num_iterations < 1:
         raise ValueError(f"timed_op: num_iterations is {num_iterations}: expected at least 1")
     synchronize_device(device)
@@ -63,9 +63,8 @@ def profile_operation(
     NUM_PRERUN: int = 10,
     NUM_ITERATIONS: int = 1000,
 ) -> float:
-    """Call a function to warm up, then measure it and print a row of a table.
-
-    Returns the seconds of one call. `torch_device` is a device as `synchronize_device` takes it.
+    """Call a function to warm up, then time it and print a row of a table. Returns the seconds per
+    call. `torch_device` is a device as for `synchronize_device`.
     """
     for _ in range(NUM_PRERUN):
         func()

@@ -1,4 +1,4 @@
-"""Data types as torch and NumPy have them."""
+"""Data types in torch and NumPy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def known(dt: Any, function: str) -> InfiniDtype:
         return found
     word = str(dt).removeprefix("torch.")
     for candidate in InfiniDtype:
-        # BYTE is U8 to torch.
+        # In torch, BYTE is the same as U8.
         if candidate > InfiniDtype.BYTE and _word(candidate) == word:
             return candidate
     raise ValueError(f"{function}: dt is {dt!r}: expected an InfiniDtype or a torch.dtype")

@@ -1,4 +1,4 @@
-"""What a test tensor begins with."""
+"""The initial values of test tensors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def initial(
 
 
 def scaled(values: torch.Tensor, scale: Any, bias: Any) -> torch.Tensor:
-    """values * scale + bias, in the same type; the values themselves are left alone."""
+    """values * scale + bias, in the same type; the input is not modified."""
     if scale is None and bias is None:
         return values
     import torch
@@ -66,7 +66,7 @@ def scaled(values: torch.Tensor, scale: Any, bias: Any) -> torch.Tensor:
 
 
 def _working(dtype: torch.dtype) -> torch.dtype:
-    """A type that torch computes in, for those that it only stores."""
+    """A type that torch computes in, for types that it can only store."""
     import torch
 
     if dtype.is_complex:
@@ -93,7 +93,8 @@ def _float8(shape: tuple[int, ...], dt: InfiniDtype, device: str) -> torch.Tenso
 def _bounds(
     dt: InfiniDtype, dtype: torch.dtype, low: int | None, high: int | None
 ) -> tuple[int, int]:
-    """From `low` up to but not including `high`; by default what the type can hold exactly."""
+    """From `low` up to but not including `high`; by default the range that the type represents
+    exactly."""
     import torch
 
     bits = 8 * InfiniDtypeSizes[dt]

@@ -1,4 +1,4 @@
-"""Device types: their numbers in C, their names, and what torch calls them."""
+"""Device types: their numbers in C, their names, and their names in torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ InfiniDeviceNames: dict[int, str] = {
     for device in InfiniDeviceEnum
 }
 
-# Most accelerators are "cuda" to torch: their makers build it against look-alikes of CUDA.
+# Most accelerators are "cuda" in torch: their vendors build it against CUDA-like runtimes.
 _OWN_NAMES = {
     InfiniDeviceEnum.CPU: "cpu",
     InfiniDeviceEnum.CAMBRICON: "mlu",
@@ -24,12 +24,12 @@ torch_device_map: dict[int, str] = {
     device: _OWN_NAMES.get(device, "cuda") for device in InfiniDeviceEnum
 }
 
-# The other way; of several kinds the first.
+# The reverse; if several types share a name, the first.
 infini_device_map: dict[str, InfiniDeviceEnum] = {
     torch_device_map[device]: device for device in reversed(InfiniDeviceEnum)
 }
 
-# Modules that teach torch a device type when they are imported.
+# Modules that add a device type to torch when they are imported.
 TORCH_PLUGINS: dict[int, str] = {
     InfiniDeviceEnum.CAMBRICON: "torch_mlu",
     InfiniDeviceEnum.ASCEND: "torch_npu",

@@ -30,7 +30,7 @@ class InfiniLib:
     >>> LIBINFINIOP.infiniopCreateHandle(ctypes.byref(handle))
     0
 
-    Made without libraries, it opens those of `open_lib` when a function is first asked for.
+    Without libraries, it opens those of `open_lib` on first use of a function.
     """
 
     def __init__(self, librt: ctypes.CDLL | None = None, libop: ctypes.CDLL | None = None) -> None:
@@ -55,16 +55,16 @@ class InfiniLib:
         return self._libraries
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of Python, not of C: copying and printing must open nothing
+        if name.startswith("_"):  # not a C function: copying and printing open nothing
             raise AttributeError(name)
         librt, libop = self._opened()
-        # libinfinirt first: libinfiniop needs it, so that its functions are found through either.
+        # libinfinirt first: libinfiniop depends on it, so its functions are found through either.
         for library in (librt, libop):
             try:
                 function = getattr(library, name)
             except AttributeError:
                 continue
-            setattr(self, name, function)  # found without this detour from now on
+            setattr(self, name, function)  # cached as an attribute from now on
             return function
         raise AttributeError(f"{name}: neither in {libop._name} nor in {librt._name}")
 
@@ -78,16 +78,16 @@ class InfiniLib:
 def open_lib() -> InfiniLib:
     """Open the libraries now.
 
-    They are those below the folder that the environment variable INFINI_ROOT names, or else those
-    of the installed package infinicore, or else those in ~/.infini. Raises FileNotFoundError with
-    the places that were looked at.
+    They are searched for in the folder named by the environment variable INFINI_ROOT, else in the
+    installed package infinicore, else in ~/.infini. Raises FileNotFoundError with the folders that
+    were searched.
     """
     return InfiniLib(*_open_both())
 
 
 def _open_both() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     folder = _folder()
-    # libinfiniop needs libinfinirt: opened first, it is the one from the same folder.
+    # libinfiniop depends on libinfinirt: opened first, so that it is the one from the same folder.
     librt, libop = (ctypes.CDLL(str(folder / name)) for name in _NAMES)
     set_runtime_prototypes(librt)
     OpRegister.register_lib(libop)
@@ -95,9 +95,9 @@ def _open_both() -> tuple[ctypes.CDLL, ctypes.CDLL]:
 
 
 def _places() -> Iterator[tuple[str, Path]]:
-    """Where the libraries may lie, with words on why there."""
+    """The folders to search, with the reason for each."""
     if root := os.environ.get("INFINI_ROOT"):
-        # Nothing else is tried: other libraries than the chosen ones would be a silent surprise.
+        # Nothing else is tried: opening other libraries than the chosen ones would be surprising.
         yield "INFINI_ROOT", Path(root).expanduser()
         return
     if package := find_spec("infinicore"):  # found without being imported

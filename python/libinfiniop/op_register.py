@@ -1,4 +1,4 @@
-"""Argument types: of every function that the spec declares, and of functions that you add."""
+"""Argument types of every function in the spec, and of functions added by users."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _R = TypeVar("_R", bound=Registration)
 class OpRegister:
     """Functions that set the argument types of an operator's C functions.
 
-    The operators of the spec are registered already. One that only your library has:
+    The operators of the spec are already registered. To add one of your own library:
 
     >>> @OpRegister.operator
     ... def my_relu(lib):
@@ -59,7 +59,7 @@ class OpRegister:
 
     @classmethod
     def operator(cls, op: _R) -> _R:
-        """Register a function of the library; libraries that are open get it at once."""
+        """Register a function of the library; it is applied to open libraries immediately."""
         cls.registry.append(op)
         for library in cls._open:
             op(library)
@@ -67,14 +67,14 @@ class OpRegister:
 
     @classmethod
     def register_lib(cls, lib: Any) -> None:
-        """Set the types of all registered operators in a library, and of those still to come."""
+        """Set the types of all registered operators in a library, and of those registered later."""
         for op in cls.registry:
             op(lib)
         cls._open.append(lib)
 
 
 def set_prototypes(lib: Any, table: Mapping[str, str]) -> None:
-    """Functions that a library does not have are left out: using them says so."""
+    """Functions that a library lacks are skipped: using them raises an error."""
     for name, letters in table.items():
         function = getattr(lib, name, None)
         if function is not None:
@@ -83,7 +83,7 @@ def set_prototypes(lib: Any, table: Mapping[str, str]) -> None:
 
 
 def set_runtime_prototypes(lib: Any) -> None:
-    """Of libinfinirt: the first generation, and what stands in infini/ext.h."""
+    """The functions of libinfinirt: the first generation, and those of infini/ext.h."""
     set_prototypes(lib, _prototypes.RUNTIME)
     by_hand: Iterable[tuple[str, list[Any], Any]] = [
         ("infiniGetLastErrorMessage", [], ctypes.c_char_p),

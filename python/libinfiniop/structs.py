@@ -1,4 +1,4 @@
-"""What the C functions take and give: handles, descriptors, and structs that they fill."""
+"""Arguments of the C functions: handles, descriptors, and structs that they fill."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class TensorDescriptor(Structure):
 
 
 class Handle(Structure):
-    """The device that operators are described for. More members follow that are not for reading."""
+    """The device that operators are described for. More members follow, which are private."""
 
     _fields_ = [("device", c_int), ("device_id", c_int)]
 
 
 class OpDescriptor(Structure):
-    """An operator that was described. More members follow that are not for reading."""
+    """A described operator. More members follow, which are private."""
 
     _fields_ = [("device", c_int), ("device_id", c_int)]
 
 
 class BackendInfo(Structure):
-    """What `infinirtGetBackendInfo` tells; `size` is set by the caller."""
+    """The result of `infinirtGetBackendInfo`; `size` is set by the caller."""
 
     _fields_ = [
         ("size", c_size_t),
@@ -53,7 +53,7 @@ class BackendInfo(Structure):
 
 infiniopTensorDescriptor_t = POINTER(TensorDescriptor)
 infiniopHandle_t = POINTER(Handle)
-# Of every operator: C has a name for each, and they are all one type.
+# Descriptors of all operators: C has a name for each, but they are the same type.
 infiniopOperatorDescriptor_t = POINTER(OpDescriptor)
 
 infinirtStream_t = c_void_p
