@@ -1,7 +1,7 @@
-"""What the suites are written with: the library through ctypes, latches, processes, compilers.
+"""Tools for the suites: the library through ctypes, latches, processes, compilers.
 
 The suites call the C functions themselves, through prototypes derived from `spec/`, so that they
-see the codes, run without the Python package's own layer, and can be pointed at any build.
+see the codes, run without the Python package's own layer, and can test any build.
 """
 
 from .binding import Failure, Runtime, open_runtime

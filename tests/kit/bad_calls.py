@@ -2,12 +2,12 @@
 
     python -m kit.bad_calls START      makes the calls from number START on, a line of JSON for each
 
-Every function of both faces is called with sane arguments, and then again with one of them replaced
-by each of the bad values that its type and role suggest. Each call gets objects of its own. The
-process may die in one; the number of that call stands on the last line that it printed.
+Every function of both faces is called with valid arguments, and then again with one of them
+replaced by each of the bad values that its type and role suggest. Each call gets new objects. The
+process may die in a call; its number is on the last line that was printed.
 
-Left out: wild addresses of functions, which nobody can judge without calling them, and of arrays
-that are filled (`fill`), of which the callee writes as much as there is to tell.
+Not tested: wild addresses of functions, which cannot be checked without calling them, and of arrays
+that are filled (`fill`), whose size the callee cannot check.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main(start: int) -> None:
             for at, param in enumerate(function.params)
         ]
         rt.code.GetLastError()
-        os.write(1, f"{number}\n".encode())  # unbuffered: it must be out before the call
+        os.write(1, f"{number}\n".encode())  # unbuffered: must be written before the call
         code = entry(*arguments)
         if function.returns.endswith("*"):
             answer = {"name": "text", "message": code.decode() if code else ""}

@@ -28,7 +28,7 @@ STATUS_NAMES = {value.value: value.name for value in first.enum("infiniStatus_t"
 CONSTANTS = types.constants()
 
 
-class Failure(Exception):  # noqa: N818 - what the library reports, not an error of the tests
+class Failure(Exception):  # noqa: N818 - a result of the library, not an error of the tests
     def __init__(self, function: str, name: str, message: str) -> None:
         super().__init__(f"{function}: {name}: {message}")
         self.function = function
@@ -53,12 +53,12 @@ class BackendInfo(ctypes.Structure):
 
 @cache
 def root() -> Path:
-    """The folder with include/ and lib/: INFINI_TEST_ROOT, or what the installed package says."""
+    """The folder with include/ and lib/: INFINI_TEST_ROOT, or that of the installed package."""
     if chosen := os.environ.get("INFINI_TEST_ROOT"):
         return Path(chosen)
     command = [sys.executable, "-m", "infinicore", "config", "--root"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    os.environ["INFINI_TEST_ROOT"] = answer.stdout.strip()  # for the processes that tests start
+    os.environ["INFINI_TEST_ROOT"] = answer.stdout.strip()  # also for processes started by tests
     return Path(answer.stdout.strip())
 
 
@@ -81,14 +81,14 @@ def default_of(param: Param) -> int:
 
 
 def plain(value: Any) -> Any:
-    """A simple ctypes value as a Python one; null pointers as 0; structs stay as they are."""
+    """Converts a simple ctypes value to a Python one; null pointers to 0; structs are unchanged."""
     if isinstance(value, ctypes.c_void_p):
         return value.value or 0
     return value.value if isinstance(value, ctypes._SimpleCData) else value
 
 
 def caller(function: Function, entry: Any, raises: Callable[[str, int], Any]) -> Callable[..., Any]:
-    """Takes all parameters but typed outputs, which are made here and come back."""
+    """Takes all parameters except typed outputs, which are allocated here and returned."""
 
     def call(*given: Any) -> Any:
         arguments, outputs = [], []
@@ -128,7 +128,7 @@ def _needs_address(param: Param, value: Any) -> bool:
 
 
 class Codes:
-    """The aligned face, answering with the code's name instead of raising."""
+    """The aligned face, returning the code's name instead of raising."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -150,7 +150,7 @@ class Codes:
 
 
 class FirstGeneration:
-    """The first-generation face. Answers with the status, or with (status, outputs...)."""
+    """The first-generation face. Returns the status, or (status, outputs...)."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -169,9 +169,9 @@ class Runtime:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
-        self.tags: set[str] = {"asynchronous"}  # what the device can do; the suites' conftest knows
+        self.tags: set[str] = {"asynchronous"}  # device capabilities, set by conftest
         self.gone: set[int] = set()  # handles that were destroyed
-        self.gate: Any = None  # another way to hold a stream than a host function; see Latch
+        self.gate: Any = None  # an alternative to a host function for holding a stream; see Latch
         self.code = Codes(self)
         self.first = FirstGeneration(library)
         library.infiniGetLastErrorMessage.restype = ctypes.c_char_p
@@ -231,7 +231,7 @@ class Runtime:
         return _fill(types.struct_type(full)(), members)
 
     def listed(self, name: str, handle: int) -> list[Any]:
-        """All items of a function that counts, then fills: GraphGetNodes and the like."""
+        """All items of a function that first counts, then fills, such as GraphGetNodes."""
         arrays = sum(param.role == "fill" for param in api.by_name[name].params)
         count = ctypes.c_size_t()
         getattr(self, name)(handle, *[None] * arrays, ctypes.byref(count))

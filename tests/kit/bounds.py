@@ -1,10 +1,9 @@
-"""How far a result may lie from its reference, derived from the arithmetic.
+"""Error bounds of results, derived from the arithmetic.
 
-16-bit results are computed in float32 and rounded once, as their references are: so they are at
-most neighbours, one unit in the last place apart. Before that each of `length` operations may have
-been off by a unit of the arithmetic, at the size of the terms that were added. A function of
-several operators rounds to the element type between them: half a unit each, at the size of the
-terms.
+16-bit results are computed in float32 and rounded once, like their references, so they differ by at
+most one ulp. Before that each of `length` operations may have an error of one ulp of the
+arithmetic, at the magnitude of the summed terms. A function of several operators rounds to the
+element type between them: half an ulp each, at the magnitude of the terms.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ def arithmetic(dtype: Any) -> float:
 
 
 def bound(expected: ref.Tensor, length: int, terms: Any = None, roundings: int = 0) -> Any:
-    """For each element. `terms`: sums of the sizes of all terms; without it the largest result
-    stands for them. `roundings` to the element type come before the last one."""
+    """The bound of each element. `terms`: sums of the absolute values of all terms; by default the
+    largest result. `roundings`: the number of roundings to the element type before the last one."""
     if expected.dtype not in UNITS:
         return np.zeros(expected.shape)
     size = np.abs(widened(expected.array).astype(np.float64))
@@ -38,7 +37,7 @@ def bound(expected: ref.Tensor, length: int, terms: Any = None, roundings: int =
 
 
 def assert_within(got: ref.Tensor, expected: ref.Tensor, allowed: Any, where: str = "") -> None:
-    """Shapes and types are the same, and no element is farther off than it may be."""
+    """Asserts that shapes and types are equal, and all elements within their bounds."""
     assert got.shape == expected.shape, f"{where}shape {got.shape}, expected {expected.shape}"
     assert got.dtype == expected.dtype, f"{where}type {got.dtype}, expected {expected.dtype}"
     one, other = widened(got.array), widened(expected.array)

@@ -20,7 +20,7 @@ def compile_(command: list[str]) -> None:
 
 
 def cmake(source: Path, folder: Path, *options: str) -> None:
-    """Builds with the Ninja of this environment: a fresh machine has no make."""
+    """Builds with this environment's Ninja: a fresh machine may have no make."""
     need("cmake")
     program, ninja = find_program("cmake"), find_program("ninja")
     assert program and ninja
@@ -30,7 +30,7 @@ def cmake(source: Path, folder: Path, *options: str) -> None:
 
 
 def shared_library(source: Path, output: Path, *options: str) -> Path:
-    """A back end: against the headers alone, linked with nothing of ours."""
+    """Compiles a back end: only against the headers, without linking to our libraries."""
     flags = ["-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-pthread", *WARNINGS]
     include = f"-I{root() / 'include'}"
     compile_([CXX, *flags, include, *options, str(source), "-o", str(output)])

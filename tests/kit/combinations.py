@@ -1,12 +1,12 @@
-"""Which combinations of element type, layout, size and the like a test runs over.
+"""The combinations of element type, layout, size and other factors that a test runs over.
 
     @pytest.mark.parametrize(
         ("dtype", "layout", "size"), combinations(DTYPES, LAYOUTS, SIZES, allowed=fits)
     )
 
-By default each pair of values of two factors occurs in some combination (pairwise), which leaves
-few of them. `--exhaustive` runs all; `--sample N` a random N of all, and no other tests, drawn with
-the run's seed (kit/seed.py).
+By default each pair of values of two factors occurs in at least one combination (pairwise), which
+keeps the number small. `--exhaustive` runs all; `--sample N` a random N of all, and no other tests,
+drawn with the run's seed (kit/seed.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Selection:
         global exhaustive
         self.sample: int | None = config.getoption("--sample")
         exhaustive = bool(config.getoption("--exhaustive") or self.sample)
-        # A worker of pytest-xdist draws what the controller draws.
+        # Workers of pytest-xdist use the controller's seed.
         given = getattr(config, "workerinput", {}).get("seed", config.getoption("--seed"))
         self.seed = seed.choose(given)
 

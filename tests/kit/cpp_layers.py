@@ -1,4 +1,5 @@
-"""infinicore::nn with arrays: the library that tests/clients/cpp/layers.cc becomes."""
+"""infinicore::nn called with arrays, through a library compiled from
+tests/clients/cpp/layers.cc."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Array(ctypes.Structure):
 
     @staticmethod
     def of(array: Any, name: str = "") -> Array:
-        """Of a NumPy array, which the caller keeps."""
+        """A description of a NumPy array, which the caller keeps alive."""
         assert array.flags.c_contiguous
         shape = (ctypes.c_size_t * 4)(*array.shape)
         code = TYPES[CODES[str(array.dtype)]]

@@ -1,7 +1,7 @@
 """Cases drawn from declarations: sizes for the symbols, attributes, dtypes, absent tensors, values.
 
-What a declaration cannot say (indices that point somewhere, packed weights, lengths that add up)
-stands in `Rules`, one for an operator; see tests/operators/cases.
+What a declaration cannot express (valid indices, packed weights, lengths that add up) is given by
+`Rules` for each operator; see tests/operators/cases.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FLOATS = ("F8", "F16", "BF16", "F32", "F64")
 
 @dataclass(frozen=True)
 class Rules:
-    """How to draw what the declaration does not tell. An option is drawn from a sequence; functions
-    are called with the draw, in the order in which they stand."""
+    """How to draw what the declaration does not define. An option is drawn from a sequence;
+    functions are called with the draw, in order."""
 
     symbols: Mapping[str, Choice] = field(default_factory=dict)  # also lists of sizes, as tuples
     attributes: Mapping[str, Choice] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a pointer without a descriptor points to."""
+    """The data of a pointer without a descriptor."""
 
     dtype: str
     shape: Shape
@@ -70,7 +70,7 @@ class _Null(tuple[int, ...]):
 
 
 class Draw:
-    """One case in the making. `kind`: usual, scalar, empty, one, large."""
+    """A case being drawn. `kind`: usual, scalar, empty, one, large."""
 
     def __init__(self, operator: Operator, rules: Rules, dtype: str, kind: str, seed: int) -> None:
         self.operator, self.rules, self.kind, self.seed = operator, rules, kind, seed
@@ -95,7 +95,7 @@ class Draw:
         return choice[int(self.rng.integers(len(choice)))]
 
     def integers(self, low: int, high: int, shape: Any = ()) -> Any:
-        """From low to high - 1; zeros when there is none."""
+        """Random integers from low to high - 1; zeros if the range is empty."""
         if high <= low:
             return np.zeros(shape, np.int64)
         return self.rng.integers(low, high, shape)
@@ -273,7 +273,7 @@ class Draw:
         return all(self._evaluate(condition) for condition in self.operator.where)
 
     def _repair(self) -> None:
-        """Sets the name on one side of a condition so that it holds: `C == 2 * I`, `P >= B`,
+        """Chooses the symbol on one side of a condition so that it holds: `C == 2 * I`, `P >= B`,
         `K % 32 == 0`."""
         for _ in range(3):
             for condition in self.operator.where:
@@ -364,7 +364,7 @@ class Draw:
     # ---- Values ---------------------------------------------------------------------------------
 
     def values(self, seed: int) -> dict[str, Any]:
-        """Of all tensors that are read, representable in their dtypes."""
+        """Values of all tensors that are read, representable in their dtypes."""
         self.rng = np.random.default_rng([seed, self.seed])
         self.inputs = {}
         for tensor in self.operator.tensors:
@@ -401,7 +401,7 @@ class Draw:
 
 
 def as_passed(param: Param, value: Any) -> Any:
-    """What the C function sees: `float` has 24 digits."""
+    """The value that the C function gets: `float` has 24 bits of precision."""
     if param.kind == "number" and "float" in param.type:
         return float(np.float32(value))
     return value
@@ -420,8 +420,8 @@ def symbols_of(operator: Operator) -> list[str]:
 
 
 def main_tensor(operator: Operator) -> Tensor | None:
-    """The tensor whose dtype a case is named after: the first that others follow, or that has a
-    choice."""
+    """The tensor whose dtype names the case: the first one that others depend on, or that has
+    alternatives."""
     followed = {name for t in operator.tensors for name in (t.same_as, t.sum_of)}
     for tensor in operator.tensors:
         if tensor.name in followed and len(tensor.dtypes) > 1:

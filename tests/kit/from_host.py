@@ -1,5 +1,5 @@
-"""infinicore.op for torch tensors and NumPy arrays of the host: on the CPU itself; elsewhere its
-functions are given copies on the device, and results come back as what was given."""
+"""infinicore.op for torch tensors and NumPy arrays on the host: directly on the CPU; on other
+devices with copies, and results are converted back."""
 
 from __future__ import annotations
 

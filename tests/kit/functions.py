@@ -46,7 +46,7 @@ KINDS = {
 }
 FLOATS = "f32 f16 bf16 f64"
 INTEGERS = "i32 i64 u8 i8 i16"
-# Of the result's type: relative and absolute.
+# Tolerances by result type: relative and absolute.
 CLOSE = {
     ref.float64: (1e-10, 1e-10),
     ref.float32: (2e-5, 2e-5),
@@ -127,12 +127,12 @@ def case(
     exact_type: bool = True,
     **keywords: Any,
 ) -> Case:
-    """`reference` takes the same arguments as tensors of kit.ref; without it the function of that
-    name there does. `skip` names forms that make no sense: layouts out in_place method graph.
-    `length`: the function adds so many products of its arguments, and its results are held to what
-    rounding can do to these (kit/bounds.py), with so many `roundings` of what lies between its
-    operators. `terms` takes the same arguments and gives the sums of the terms' sizes; without it
-    the reference does, with absolute values."""
+    """`reference` takes the same arguments as tensors of kit.ref; by default it is the function of
+    that name there. `skip` lists forms that do not apply: layouts out in_place method graph.
+    `length`: the number of products that the function sums; results must be within the rounding
+    errors of these (kit/bounds.py), with `roundings` between its operators. `terms` takes the same
+    arguments and returns the sums of the terms' absolute values; by default the reference of
+    absolute values."""
     if reference is None:
         reference = ref.FUNCTIONS[name.rpartition(".")[2]]
     forms = " ".join(
@@ -179,8 +179,8 @@ LAYOUTS = {
 
 
 def laid_out(values: Tensor, layout: str) -> tuple[Tensor, Any]:
-    """Values as a reference's tensor and as one of infinicore in a layout, from which the values
-    may follow."""
+    """Values as a tensor of the reference and of infinicore in a layout, which may determine the
+    values."""
     model = LAYOUTS[layout](values.shape)
     start = 0
     if values.numel() and layout == "stepped":
@@ -244,7 +244,7 @@ class Run:
             yield drawn.values(KINDS[self.kind], seed + i)
 
     def _arguments(self, layout: str, round: int = 0) -> tuple[Any, Any]:
-        """For the reference and for infinicore."""
+        """The arguments for the reference and for infinicore."""
         given = (self.case.args, self.case.keywords)
         layouts = [
             "contiguous" if layout == "repeated" and drawn.distinct else layout
@@ -290,7 +290,7 @@ class Run:
             self._same(result, expected, f"out= {layout}")
 
     def _lossy_out(self) -> None:
-        """Results are not written to tensors of a lower category: floats to integers, integers to
+        """Results cannot be written to tensors of a lower category: floats to integers, integers to
         bool."""
         theirs, (args, keywords) = self._arguments("contiguous")
         expected = self._expected(theirs)

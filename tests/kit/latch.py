@@ -1,4 +1,5 @@
-"""Asynchrony made deterministic: host functions that wait for a flag, a record of who ran when."""
+"""Deterministic tests of asynchrony: host functions that wait for a flag, and a log of the order of
+execution."""
 
 from __future__ import annotations
 
@@ -10,27 +11,27 @@ from typing import Any
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-# Far longer than anything takes; a wait that reaches it is a hang and fails the test.
+# Far longer than any operation; a wait that reaches it is a hang and fails the test.
 LIMIT = 30.0
 
 
 class Latch:
     """Holds a stream: `latch.hold(stream)` queues a host function that waits for `latch.open()`.
 
-    Where host functions of several streams may be run one after the other, one that waits would
-    hold them all. Such a device type brings a gate: `close(stream)` queues work that sets the
-    first of two words of host memory and waits for the second, and gives the two.
+    If host functions of several streams may be serialized, a waiting one would block all of them.
+    Such a device type provides a gate: `close(stream)` queues work that sets the first of two words
+    of host memory and waits for the second, and returns both.
 
-    As a context manager it is open at the end whatever happens, so a failing test leaves nothing
-    stuck. It opens by itself after `limit` seconds: a device that waits where it must not wait
-    gives a wrong answer then, and does not hang.
+    As a context manager it is always open at the end, so a failing test leaves nothing blocked. It
+    opens automatically after `limit` seconds: a device that waits where it must not then gives a
+    wrong result instead of hanging.
     """
 
     def __init__(self, rt: Any, stream: int | None = None, limit: float = LIMIT) -> None:
         if "asynchronous" not in rt.tags:
             import pytest  # the conformance kit uses latches without it
 
-            pytest.skip("needs asynchronous")  # it would wait for itself
+            pytest.skip("needs asynchronous")  # it would deadlock
         self._rt, self._limit = rt, limit
         self._flag = threading.Event()
         self._reached = threading.Event()
@@ -59,7 +60,7 @@ class Latch:
             self.open()
 
     def reached(self) -> Latch:
-        """Wait until the stream stands at the latch."""
+        """Wait until the stream has reached the latch."""
         end = time.monotonic() + self._limit
         while self._words and not self.is_reached and time.monotonic() < end:
             time.sleep(1e-4)
@@ -86,7 +87,7 @@ class Latch:
 
 
 class Order:
-    """A list that host functions of streams append to."""
+    """A list to which host functions append."""
 
     def __init__(self, rt: Any) -> None:
         self._rt = rt
@@ -108,10 +109,9 @@ class Order:
 
 
 def settle(rt: Any, rounds: int = 50) -> None:
-    """Let everything run that can: many round trips through a stream that waits for nobody.
-
-    For showing that something did NOT happen. It cannot make a right implementation fail, and gives
-    a wrong one every chance to show itself.
+    """Let all runnable work run: many round trips through an independent stream. For showing that
+    something did NOT happen. It cannot make a correct implementation fail, and gives an incorrect
+    one time to fail.
     """
     stream = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
     ran = Order(rt)

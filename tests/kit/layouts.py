@@ -1,4 +1,5 @@
-"""Layouts to try a tensor in. What a declaration demands (`inner1`, `dense`) is kept."""
+"""Layouts for tests of a tensor. The declaration's requirements (`inner1`, `dense`) are
+respected."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def transposed(shape: tuple[int, ...], demand: str) -> Layout:
 
 
 def broadcast(shape: tuple[int, ...], demand: str) -> Layout:
-    """For inputs: every second free dimension, from the first one on, repeats one element."""
+    """For inputs: every second free dimension, starting with the first, has stride 0."""
     if demand == "dense":
         return contiguous(shape, demand)
     free = len(shape) - (demand == "inner1")

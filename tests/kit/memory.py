@@ -1,4 +1,4 @@
-"""Memory and objects of a test, and their end."""
+"""Memory and objects of a test, which are destroyed at its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Buffer:
-    """Memory of a known size, read and written by copies: a device's may be out of reach."""
+    """Memory of a known size, read and written by copies: device memory may be inaccessible."""
 
     def __init__(self, rt: Any, address: int, size: int) -> None:
         self._rt = rt
@@ -29,12 +29,12 @@ class Buffer:
         return bytes(into)
 
     def view(self) -> Any:
-        """The bytes themselves. Only for memory that the host can reach."""
+        """The bytes themselves. Only for memory that the host can access."""
         return (ctypes.c_ubyte * self.size).from_address(self.address)
 
 
 class Maker:
-    """Makes objects and destroys them, the last first, when the test is over."""
+    """Creates objects, and destroys them in reverse order at the end of the test."""
 
     def __init__(self, rt: Any) -> None:
         self.rt = rt
@@ -44,7 +44,7 @@ class Maker:
         self._ends.append(lambda: end(*arguments))
 
     def _destroy_later(self, function: str, handle: int) -> None:
-        """Unless the test does it: not every device recognises a handle that is gone."""
+        """Unless the test does it: not every device recognises a destroyed handle."""
         self.rt.gone.discard(handle)
 
         def destroy() -> None:
@@ -90,7 +90,7 @@ class Maker:
         return graph
 
     def own_graph(self, graph: int) -> int:
-        """Takes a graph over that a capture gave."""
+        """Takes ownership of a captured graph."""
         self._destroy_later("GraphDestroy", graph)
         return graph
 

@@ -1,4 +1,4 @@
-"""A function of models against a definition: at once, and recorded and replayed with other values.
+"""A function of models against a definition: eager, and recorded and replayed with other values.
 
 `make(seed, dtype)` gives references by name, `call(tensors)` runs the function on infinicore's and
 returns its results, those that it writes in place among them; `reference(tensors)` returns the
@@ -32,7 +32,7 @@ def check(
     more: Callable[[ref.Tensor], Any] | None = None,
     graph: bool = True,
 ) -> None:
-    """`length` and `roundings` as in kit/bounds.py; `more` is what else a result may be off by."""
+    """`length` and `roundings` as in kit/bounds.py; `more` is an additional tolerance."""
     dtype = KINDS[kind]
 
     def same(results: list[Any], expected: list[Any], where: str) -> None:
@@ -62,7 +62,7 @@ def check(
 
 
 def check_attention(*given: Any, **options: Any) -> None:
-    """As `check`; tensor cores and AMX tiles take the probabilities rounded to the element type."""
+    """Like `check`; tensor cores and AMX tiles round the probabilities to the element type."""
     check(*given, roundings=0 if ON_HOST and not HAS_AMX else 1, **options)
 
 

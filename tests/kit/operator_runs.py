@@ -1,4 +1,5 @@
-"""A case of an operator, run four ways: at once, on a stream, captured, replayed with new data."""
+"""A case of an operator, run four ways: without a stream, on a stream, captured, replayed with new
+data."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class Trial:
         in_place: tuple[str, str] | None = None,
         shared: tuple[str, str] | None = None,
     ) -> None:
-        """`in_place`: an output that lies where an input does; `shared`: an input that lies where
-        another one does."""
+        """`in_place`: an output that shares the memory of an input; `shared`: an input that shares
+        the memory of another one."""
         self.make, self.draw, self.operator = make, draw, draw.operator
         self.in_place, self.shared = in_place, shared
         self.repeats = rule is broadcast
@@ -63,7 +64,7 @@ class Trial:
     # ---- Data -----------------------------------------------------------------------------------
 
     def data(self, seed: int) -> dict[str, Any]:
-        """Values of what is read, the same along repeated dimensions."""
+        """Values of the inputs, equal along repeated dimensions."""
         drawn = self.draw.values(seed)
         if self.shared:
             drawn[self.shared[0]] = drawn[self.shared[1]]
@@ -173,7 +174,7 @@ class Trial:
 
 
 def collapsed(values: Any, layout: Layout) -> Any:
-    """Values that are the same along the dimensions of stride 0."""
+    """Values that are equal along the dimensions of stride 0."""
     for dim, (size, stride) in enumerate(zip(layout.shape, layout.strides, strict=True)):
         if stride == 0 and size > 1:
             values = np.repeat(np.take(values, [0], axis=dim), size, axis=dim)

@@ -1,7 +1,7 @@
 """Operators through their C functions: prototypes from the declarations, tensors in device memory.
 
-A tensor lies in a buffer of its own between guard bytes, in any layout; after a run the bytes that
-no written element covers must be what they were.
+A tensor has its own buffer between guard bytes, in any layout; after a run the bytes outside
+written elements must be unchanged.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _functions(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of a tensor lie: strides and the first element's place, in elements."""
+    """The layout of a tensor: strides and the offset of the first element, in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -95,7 +95,7 @@ class Layout:
 
     @property
     def span(self) -> int:
-        """Elements from the first to behind the last."""
+        """The number of elements spanned, from the first to the last."""
         if 0 in self.shape:
             return 0
         steps = zip(self.shape, self.strides, strict=True)
@@ -103,7 +103,7 @@ class Layout:
 
 
 class Placed:
-    """A tensor in device memory. `image` is what its buffer held when it was last written."""
+    """A tensor in device memory. `image` is the contents of its buffer when it was last written."""
 
     def __init__(self, make: Maker, dtype: str, layout: Layout) -> None:
         self.dtype, self.layout = dtype, layout
@@ -132,7 +132,7 @@ class Placed:
         self.buffer.write(self.image.tobytes())
 
     def read(self) -> Any:
-        """The raw elements now, after a check that nothing beside them has changed."""
+        """The current raw elements, after a check that nothing else has changed."""
         now = np.frombuffer(self.buffer.read(), np.uint8).copy()
         elements = self._view(now).copy()
         self._view(now)[...] = self._view(self.image)

@@ -1,4 +1,4 @@
-"""A few combinations in which every pair of values occurs."""
+"""A small set of combinations in which every pair of values occurs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 @cache
 def pairwise(rows: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
-    """A few of the rows in which all pairs of values occur that occur in any: greedily, the next
-    one is the first of those with the most new pairs."""
+    """A subset of the rows that covers all pairs of values that occur in any row: greedily, the
+    next row is the first of those with the most new pairs."""
     missing = {pair for row in rows for pair in _pairs(row)}
     left, chosen = list(rows), []
     most = len(list(_pairs(rows[0]))) if rows else 0
@@ -23,7 +23,7 @@ def pairwise(rows: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
                 best, best_gain = row, gain
             if gain == most:
                 break
-        most = best_gain  # gains only fall
+        most = best_gain  # gains only decrease
         chosen.append(best)
         left.remove(best)
         missing.difference_update(_pairs(best))

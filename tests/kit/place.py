@@ -1,7 +1,7 @@
-"""Where the tensors of a test lie: on the device of `--device`.
+"""The device of the tensors of a test: that of `--device`.
 
-Suites make tensors without naming a device (conftest.py makes the chosen one the default), bring
-tensors of kit.ref there with `put`, and look at results with `ref.of` or `numpy(force=True)`.
+Suites create tensors without a device argument (conftest.py sets the default), copy tensors of
+kit.ref there with `put`, and read results with `ref.of` or `numpy(force=True)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HAS_AMX = "amx_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
 
 
 def put(tensor: Any) -> Any:
-    """A tensor of kit.ref, or of torch, as one of infinicore's on the device, with its strides. On
+    """A tensor of kit.ref or torch as an infinicore tensor on the device, with the same strides. On
     the CPU a torch tensor's memory is shared."""
     if isinstance(tensor, Tensor):
         return _copy(tensor.array)
@@ -48,10 +48,10 @@ def _strided(whole: Any, tensor: Any) -> Any:
 
 
 def there(array: Any) -> Any:
-    """A NumPy array where the device's operators take it: itself on the CPU."""
+    """A NumPy array in memory that the device's operators accept: itself on the CPU."""
     return array if ON_HOST else infinicore.tensor(array, device=KIND)
 
 
 def here(made: Any) -> Any:
-    """What `there` gave, or an operator made of it, as a NumPy array."""
+    """The result of `there`, or of an operator on it, as a NumPy array."""
     return made.numpy(force=True) if isinstance(made, infinicore.Tensor) else made

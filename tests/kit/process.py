@@ -1,4 +1,4 @@
-"""Other processes: for crashes, forks, environments of their own, and several devices."""
+"""Subprocesses: for crashes, forks, separate environments, and several devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ PROJECT = TESTS.parent
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """The current one, in which the kit and the spec can be imported; None removes a variable."""
+    """The current environment, in which the kit and the spec can be imported; None removes a
+    variable."""
     made = dict(os.environ, INFINI_TEST_ROOT=str(root()), PYTHONFAULTHANDLER="1")
     paths = [str(TESTS), str(PROJECT), os.environ.get("PYTHONPATH", "")]
     made["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -30,7 +31,7 @@ def environment(**changes: str | None) -> dict[str, str]:
 def run(
     command: list[str], timeout: float = 120, **changes: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; one that hangs fails the test with what it printed."""
+    """Runs a program; if it hangs, the test fails with its output."""
     env = environment(**changes)
     try:
         return subprocess.run(
@@ -51,7 +52,7 @@ make = Maker(rt)
 
 
 def python(code: str, *arguments: Any, timeout: float = 120, **changes: str | None) -> str:
-    """What a Python program with `rt` and `make` printed. It must end well."""
+    """The output of a Python program with `rt` and `make`, which must succeed."""
     command = [sys.executable, "-c", PRELUDE + code, *map(str, arguments)]
     done = run(command, timeout, **changes)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -59,8 +60,8 @@ def python(code: str, *arguments: Any, timeout: float = 120, **changes: str | No
 
 
 def suite(*arguments: str, timeout: float = 600, **changes: str | None) -> str:
-    """Runs some of these suites in another pytest, and gives its output."""
-    # The inner run has no tests of its own to report: its failures are this test's message.
+    """Runs some of these suites in another pytest process, and returns its output."""
+    # The inner run is not reported separately: its failures are this test's message.
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     done = run(command, timeout, **changes)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -1,9 +1,9 @@
 """Random programs of streams, events, copies, host functions, allocations, captures; their model.
 
-A program is a list of tuples; numbers in it are taken modulo what there is, so that any part of a
-program is a program too and shrinks well. Its result is determined: `Model` keeps, for every
-operation, the set of operations known to come before it (a bit for each), and where two that
-conflict are not ordered yet, `Machine` puts a fence (record and wait) between them. All other
+A program is a list of tuples; numbers in it are taken modulo the available objects, so that any
+part of a program is a valid program, which shrinks well. Its result is determined: `Model` keeps,
+for every operation, the set of operations known to come before it (a bit for each), and where two
+that conflict are not ordered yet, `Machine` puts a fence (record and wait) between them. All other
 orders come from the program's own records, waits and synchronisations, from the null stream's rule,
 and from each stream's own order: if the runtime breaks one of these, a result differs.
 
@@ -31,10 +31,10 @@ def bumped(value: int) -> int:
 
 
 class Model:
-    """What must be, done one operation after the other."""
+    """The expected state, computed sequentially."""
 
     def __init__(self, host_work: bool) -> None:
-        self.host_work = host_work  # do host functions count by the null stream's rule?
+        self.host_work = host_work  # whether host functions follow the null stream's rule
         self.work = [0] * STREAMS  # a stream's tail at the last that counts
         self.values: list[bytearray] = [bytearray(CELL) for _ in range(DEVICE_CELLS + PINNED_CELLS)]
         self.tail = [0] * STREAMS  # operations known to come before a stream's next one
@@ -45,7 +45,7 @@ class Model:
         self.readers: list[int] = [0] * len(self.values)  # bits of those who read it since
 
     def enter(self, stream: int) -> None:
-        """Something is given to a stream: it waits for what the null stream's rule says."""
+        """Submission to a stream: waits according to the null stream's rule."""
         self.tail[stream] |= self.host
         if stream in NULL:
             for other in BLOCKING:
@@ -54,7 +54,7 @@ class Model:
             self.tail[stream] |= self.work[NULL[0]]
 
     def unordered(self, stream: int, reads: set[int], writes: set[int]) -> list[int]:
-        """The streams that hold work which must come first, and is not known to."""
+        """The streams with work that must run earlier, but is not known to."""
         self.enter(stream)
         first = 0
         for cell in reads | writes:
@@ -234,7 +234,7 @@ class Machine:
         self.model.wait(stream, self.model.events[event])
 
     def do_hold(self, _: str, stream: int) -> None:
-        """The stream stands still until the next step that waits for anything, or `open`."""
+        """The stream is held until the next step that waits, or `open`."""
         gate, stream = threading.Event(), stream % STREAMS
         self.gates.append(gate)
 
@@ -359,7 +359,7 @@ class Machine:
                 assert got == bytes(self.model.values[cell]), f"pinned cell {cell}"
 
     def finish(self) -> None:
-        """Waits, compares everything, and gives everything back."""
+        """Waits, compares everything, and frees everything."""
         rt = self.rt
         self.do_open("")
         rt.DeviceSynchronize()
@@ -404,7 +404,7 @@ def execute(machine: Machine, program: list[tuple[Any, ...]]) -> None:
 
 
 def replay(program: list[tuple[Any, ...]]) -> None:
-    """Runs one program, as a failing test printed it."""
+    """Runs one program in the form printed by a failing test."""
     from .binding import open_runtime
 
     machine = Machine(open_runtime())

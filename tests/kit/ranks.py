@@ -14,7 +14,7 @@ from infinicore import ccl, context
 from kit.place import KIND, ON_HOST
 
 TIMEOUT = 20.0
-# Kept: what many streams of the past left is given back some day, and that waits for all others.
+# Kept: memory of many former streams would be freed at some point, which waits for all others.
 _streams: list[Any] = []
 
 
@@ -28,7 +28,7 @@ def communicators(ranks: int) -> list[ccl.Communicator]:
 
 
 def stream_of(rank: int) -> Any:
-    """A stream of the rank's own, where it has no device of its own."""
+    """A separate stream for the rank, if it shares its device."""
     if not ON_HOST:
         return context.get_stream()
     while len(_streams) <= rank:
@@ -39,7 +39,7 @@ def stream_of(rank: int) -> Any:
 def each_rank(
     comms: list[ccl.Communicator] | int, body: Callable[[ccl.Communicator], Any]
 ) -> list[Any]:
-    """What body(comm) gives on each rank; the first error of any is raised."""
+    """The results of body(comm) on each rank; raises the first error."""
     made = communicators(comms) if isinstance(comms, int) else comms
     for rank in range(len(made)):
         stream_of(rank)

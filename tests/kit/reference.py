@@ -1,9 +1,9 @@
-"""What an operator should give, and how far from it a result may lie.
+"""The expected results of an operator, and their tolerances.
 
 The reference is the definition in float64. A result was computed in F32 (F64 for F64) and rounded
-once. How much the arithmetic may matter is measured: the definition is computed again with one of
-its inputs changed in the last place of the arithmetic's type, each input in turn, and an output may
-be off by a multiple of how far they moved it.
+once. The effect of rounding is measured: the definition is computed again with each input in turn
+perturbed by an ulp of the arithmetic's type, and an output may be off by a multiple of the
+resulting changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spec.operators.language.numeric import FORMATS, epsilon, round_to
 
 from .drawing import FLOATS, Draw
 
-MARGIN = 16.0  # times the sum of the moves
+MARGIN = 16.0  # times the sum of the changes
 
 
 def evaluate(draw: Draw, inputs: dict[str, Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def tolerances(
     names: list[str],
     repeats: bool = False,
 ) -> Any:
-    """For each result, how far every element may be off. `repeats`: inputs repeat elements."""
+    """The tolerance of every element of each result. `repeats`: inputs repeat elements."""
     moved = [np.zeros(np.shape(result)) for result in expected]
     rng = np.random.default_rng(0)
     for moving in inputs:
@@ -64,7 +64,7 @@ def tolerances(
                 change = np.abs(np.asarray(other, np.float64) - np.asarray(result, np.float64))
                 sum_ += np.nan_to_num(change, posinf=0.0)
     if draw.operator.family != "elementwise":
-        # Changes of many inputs of one sum may cancel, so no output is held to less than the usual.
+        # Changes of many inputs of one sum may cancel, so the tolerance has a lower bound.
         with np.errstate(all="ignore"):
             moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]
     return [
@@ -78,7 +78,7 @@ def _arithmetic(dtype: str) -> float:
 
 
 def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
-    """None when it cannot be: integers and codes."""
+    """Perturbs an input; None if that is impossible: integers and codes."""
     dtype = draw.dtypes.get(name, draw.extra[name].dtype if name in draw.extra else "")
     if x is None or dtype not in FLOATS or dtype == "F8":
         return None
@@ -90,8 +90,8 @@ def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
 
 
 def _systematic(draw: Draw, dtype: str) -> float:
-    """In units of the arithmetic. Sums of equal numbers are rounded the same way again and again,
-    so errors add up instead of averaging out; and in float64 those of the reference as well."""
+    """In ulps of the arithmetic. Sums of equal numbers are always rounded in the same direction, so
+    errors accumulate instead of averaging out; in float64, so do those of the reference."""
     shapes = [
         each
         for shape in draw.shapes.values()
@@ -123,7 +123,8 @@ def _tolerance(draw: Draw, name: str, result: Any, moved: Any, repeats: bool) ->
 
 
 def fitted(name: str, result: Any, shape: tuple[int, ...]) -> Any:
-    """A result in the shape of the output: as it is, without dimensions of size 1, or repeated."""
+    """A result in the shape of the output: unchanged, without dimensions of size 1, or
+    broadcast."""
     result = np.asarray(result)
     if result.size == np.prod(shape, dtype=np.int64):
         return result.reshape(shape)
@@ -134,7 +135,7 @@ def fitted(name: str, result: Any, shape: tuple[int, ...]) -> Any:
 
 
 def compare(name: str, dtype: str, got: Any, expected: Any, allowed: Any) -> None:
-    """Raises with the worst element when a result lies too far off."""
+    """Raises an error with the worst element if a result is out of tolerance."""
     expected, allowed = fitted(name, expected, got.shape), fitted(name, allowed, got.shape)
     if dtype not in FLOATS:
         bad = got != expected.astype(got.dtype)
@@ -143,7 +144,7 @@ def compare(name: str, dtype: str, got: Any, expected: Any, allowed: Any) -> Non
         with np.errstate(all="ignore"):
             bad = ~(np.abs(got - expected) <= allowed)
         same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-        # Where it overflows, an infinity and the largest number are neighbours.
+        # Near overflow, infinity and the largest number are considered adjacent.
         bad &= ~same
     if not bad.any():
         return

@@ -1,4 +1,5 @@
-"""What tests may need beyond `.[test]` and a compiler: one table, and one way to skip without it.
+"""Optional requirements of tests beyond `.[test]` and a compiler: one table, and one way to skip
+without them.
 
     @pytest.mark.requires("torch")             # a test, or `pytestmark` for a file
     torch = need("torch")                      # in a file, fixture or test: the module, or a skip
@@ -55,7 +56,7 @@ def _older(package: str, major: int) -> Callable[[], bool]:
 
 
 def find_program(name: str) -> str | None:
-    """Of this environment, which need not be activated, or on the PATH."""
+    """A program of this environment, which need not be activated, or on the PATH."""
     here = Path(sys.executable).parent
     return shutil.which(name, path=f"{here}{os.pathsep}{os.environ.get('PATH', '')}")
 
@@ -69,7 +70,7 @@ def _wheel(pattern: str) -> Callable[[], bool]:
 
 
 def _mpi(launcher: str, library: str) -> Callable[[], bool]:
-    """In this environment, or in a folder that INFINI_TEST_MPI names."""
+    """An MPI in this environment, or in a folder named by INFINI_TEST_MPI."""
 
     def missing() -> bool:
         places = [sys.prefix, *os.environ.get("INFINI_TEST_MPI", "").split(os.pathsep)]
@@ -219,7 +220,7 @@ def is_missing(name: str) -> bool:
 
 
 def reason_without(*names: str) -> str:
-    """Why a test that requires these is skipped; empty if all are there."""
+    """The reason to skip a test that requires these; empty if all are available."""
     return next((REQUIREMENTS[name].reason for name in names if is_missing(name)), "")
 
 

@@ -13,7 +13,7 @@ VARIABLE = "INFINI_TEST_SEED"
 
 
 def choose(wanted: int | None) -> int:
-    """The run's seed: as wanted, else as the environment says, else a new one."""
+    """The run's seed: the given one, else that of the environment, else a new one."""
     if wanted is None and (text := os.environ.get(VARIABLE)):
         wanted = int(text)
     if wanted is None:
@@ -27,5 +27,5 @@ def run_seed() -> int:
 
 
 def chance(*words: object) -> random.Random:
-    """Random numbers of this run, by what they are for."""
+    """A random generator of this run, by purpose."""
     return random.Random(" ".join(map(str, (run_seed(), *words))))

@@ -1,6 +1,7 @@
 """Expectations that all simulated CUDA-like vendors share: tests/expectations/<kind>.py.
 
-The core does the aligned face over the vendor's streams, so words and checks are the core's.
+The core implements the aligned face over the vendor's streams, so messages and checks are the
+core's.
 """
 
 TAGS = {
@@ -19,7 +20,7 @@ EXCLUDED |= {
     for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
 EXPECTED_FAILURES: dict[str, str] = {}
-# Of vendors whose attributes have CUDA's numbers, so that all of them can be asked.
+# For vendors whose attributes have CUDA's numbers, so that all of them can be queried.
 BY_NUMBERS = {
     "test_device.py::test_properties_and_attributes_agree": "the core describes a device by fewer"
     " facts than the vendor's attributes tell",

@@ -24,7 +24,7 @@ class SkipSummary:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[KEY] = self.files
-        # A file that is skipped for a reason has no tests, which pytest alone calls a failure.
+        # A skipped file has no tests, which pytest treats as a failure.
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.files:
             session.exitstatus = pytest.ExitCode.OK
 

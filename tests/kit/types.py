@@ -41,7 +41,7 @@ def resolve(type_: str) -> str:
 
 @cache
 def value_type(type_: str) -> Any:
-    """How a value of the type is held and passed. Every pointer is an address: `c_void_p`."""
+    """The ctypes type for values of a C type. Every pointer is an address: `c_void_p`."""
     name = resolve(type_)
     if name.endswith("*") or "(*)" in name:
         return ctypes.c_void_p
@@ -85,7 +85,7 @@ def _make(kind: str, name: str, fields: tuple[Field, ...]) -> Any:
 
 
 def is_untyped_output(param: Param) -> bool:
-    """`out void *value`: the caller alone knows how large the answer is."""
+    """`out void *value`: only the caller knows the size of the result."""
     return param.role in ("out", "out?") and target_type(param.type) is None
 
 

@@ -1,4 +1,4 @@
-"""Sane arguments for every function, and bad ones: objects of every kind, alive and dead."""
+"""Valid and invalid arguments for every function: objects of every kind, alive and destroyed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_function(param: Param) -> bool:
 
 
 def is_opaque(param: Param) -> bool:
-    """A handle, of a kind that the core looks up or of another."""
+    """A handle, of a type that the core looks up or of another."""
     return not param.is_pointer and types.value_type(param.type) is ctypes.c_void_p
 
 
@@ -52,7 +52,7 @@ def is_enum(param: Param) -> bool:
 
 
 class World:
-    """One object of everything, alive; and one that is not."""
+    """One object of every type, alive and destroyed."""
 
     def __init__(self, rt: Any) -> None:
         self.rt = rt
@@ -152,7 +152,7 @@ class World:
         self.make.end()
         code.ThreadExchangeStreamCaptureMode(ctypes.c_int(0))
 
-    # ---- Sane arguments -------------------------------------------------------------------------
+    # ---- Valid arguments -------------------------------------------------------------------------
 
     def room(self, fill: int = 0) -> int:
         """4 KiB of plain host memory."""
@@ -178,7 +178,7 @@ class World:
         return found.get(word, 0)
 
     def address(self, function: Function, param: Param) -> int:
-        """For `ptr`: memory of the kind that the function works on."""
+        """For `ptr`: memory of the type that the function works on."""
         name, rt = function.name, self.rt
         if name.startswith("HostRegister"):
             memory = mmap.mmap(-1, PAGE)
@@ -228,7 +228,7 @@ class World:
         return address
 
     def content(self, param: Param) -> Any:
-        """What a pointer that is read should point to; None for zeros."""
+        """The contents for a pointer that is read; None for zeros."""
         rt = self.rt
         place = {"type": rt.MemLocationTypeDevice, "id": 0}
         box = {"ptr": self.device, "pitch": 64, "xsize": 64, "ysize": 4}
@@ -279,7 +279,8 @@ class World:
             return 1
         return 64 if "itch" in param.name or param.name in ("len", "buffer_size") else 16
 
-    # ---- Bad ones -------------------------------------------------------------------------------
+    # ---- Invalid arguments
+    # -------------------------------------------------------------------------------
 
     def bad(self, function: Function, param: Param, value: str) -> Any:
         if value in NUMBERS:

@@ -1,4 +1,4 @@
-"""What torch's functions give, in NumPy: references for tests, computed in float64.
+"""torch's functions in NumPy: references for tests, computed in float64.
 
     x = ref.randn(3, 4)                        # float32, as in torch
     ref.softmax(x, -1) @ x.T                   # functions, methods and operators by torch's names

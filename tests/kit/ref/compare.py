@@ -1,4 +1,4 @@
-"""Results of infinicore as references, and how close two of them must be."""
+"""Conversion of infinicore's results to references, and comparison."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def assert_close(
     equal_nan: bool = False,
     msg: Callable[[str], str] | None = None,
 ) -> None:
-    """Shapes and types are the same, and all elements close."""
+    """Asserts that shapes and types are equal, and all elements close."""
     text = _difference(got, expected, rtol, atol, equal_nan)
     assert not text, text if msg is None else msg(text)
 

@@ -83,7 +83,7 @@ _random = np.random.default_rng(0)
 
 
 def manual_seed(seed: int) -> None:
-    """Of what is drawn without a seed; conftest.py calls it for every test."""
+    """Seeds random tensors without a generator; conftest.py calls it for every test."""
     global _random
     _random = np.random.default_rng(seed)
 

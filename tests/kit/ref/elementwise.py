@@ -1,4 +1,4 @@
-"""Functions of each element, of one tensor or of several that are broadcast."""
+"""Elementwise functions of one tensor, or of several that are broadcast."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FLOAT: dict[str, Any] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / np.asarray(x, float64),
 }
-# Integers stay what they are.
+# Integers are unchanged.
 _WHOLE: dict[str, Any] = {
     **{name: getattr(np, name) for name in ("abs", "sign", "square", "positive")},
     "neg": np.negative,
@@ -231,7 +231,7 @@ alias("mul", "mul_scalar")
 
 
 def ldexp(x: Tensor, y: Any) -> Tensor:
-    """Of x's type, whatever the exponents' is."""
+    """The result has x's type, whatever the exponents' type is."""
     exponents = widened(y.array) if isinstance(y, Tensor) else y
     return Tensor(cast(widened(x.array) * np.exp2(exponents), x.dtype))
 

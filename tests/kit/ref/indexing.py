@@ -1,4 +1,4 @@
-"""Elements chosen, written, sorted and counted."""
+"""Indexing, scattering, sorting and counting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tensor import FUNCTIONS, Tensor, cast, int32, int64, raw, widened
 
 
 def _along(index: Any, dim: int) -> tuple[Any, ...]:
-    """The places that `index` names: its elements along dim, its own places elsewhere."""
+    """The positions given by `index`: its elements along dim, its own positions elsewhere."""
     places = list(np.indices(index.shape))
     places[dim] = index
     return tuple(places)
@@ -183,7 +183,8 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 
 def _order(x: Any, dim: int, descending: bool) -> Any:
-    """Stable. For a descending one the mirrored line is sorted, so that equal ones keep places."""
+    """Stable. A descending sort sorts the reversed line, so that equal elements keep their
+    order."""
     wide = widened(x)
     if not descending:
         return np.argsort(wide, dim, kind="stable")

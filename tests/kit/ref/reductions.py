@@ -1,4 +1,4 @@
-"""Many elements become one, or one for each beginning of a line."""
+"""Reductions and scans."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def any_(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _found(x: Any, places: Any, dim: int, keepdim: bool) -> Any:
-    """Elements of lines along dim and their places."""
+    """Elements of lines along dim and their indices."""
     if x.ndim == 0:
         return Found(x, np.zeros((), int64))
     places = np.expand_dims(places, dim)
@@ -223,7 +223,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -
 
 
 def _median(x: Any, dim: Any, keepdim: bool, skip: bool) -> Any:
-    """The lower of two middles. Numbers that are none come last; unless skipped they win."""
+    """The lower median. NaNs are sorted last; unless skipped, the result is NaN if there is one."""
     whole = dim is None
     if whole:
         x, dim = x.reshape(-1), 0
@@ -265,7 +265,7 @@ def nanquantile(
 
 @raw
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element, of several the smallest, and its last place."""
+    """The most frequent element (the smallest of ties), and its last index."""
     lines = np.moveaxis(x, dim, -1)
     places = np.empty(lines.shape[:-1], int64)
     for at in np.ndindex(places.shape):

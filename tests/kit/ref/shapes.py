@@ -1,4 +1,4 @@
-"""Elements in other shapes, places and numbers: nothing is computed."""
+"""Reshaping, moving and repeating elements, without arithmetic."""
 
 from __future__ import annotations
 

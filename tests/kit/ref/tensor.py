@@ -1,4 +1,4 @@
-"""Arrays with torch's names and rules of types, so that one text describes a result to NumPy.
+"""Arrays with torch's names and type promotion, so that a reference in NumPy looks like torch code.
 
 A reference is written on plain arrays, whose floats are float64 and whose integers are int64; the
 decorators below convert arguments to that, and results to the type that torch gives them.
@@ -34,7 +34,7 @@ def _category(dtype: Any) -> int:
 
 
 def promoted(one: Any, other: Any) -> Any:
-    """The type in which both types' values fit, by torch's rules."""
+    """The promoted type, by torch's rules."""
     if one == other:
         return one
     if _category(one) != _category(other):
@@ -47,7 +47,7 @@ def promoted(one: Any, other: Any) -> Any:
 
 
 def result_type(*operands: Any) -> Any:
-    """Tensors of no dimensions, and numbers still less, matter only if their category is higher."""
+    """Zero-dimensional tensors, and then numbers, matter only if their category is higher."""
     result: Any = None
     for level in range(3):
         kinds = [_kind(x) for x in operands if _level(x) == level]
@@ -214,7 +214,7 @@ def widened(array: Any) -> Any:
 
 
 def mapped(value: Any, change: Callable[[Any], Any], kinds: Any = Tensor) -> Any:
-    """`change` of every tensor in nested arguments or results."""
+    """Applies `change` to every tensor in nested arguments or results."""
     if isinstance(value, kinds):
         return change(value)
     if isinstance(value, (tuple, list)):
@@ -240,7 +240,7 @@ ARRAYS = (np.ndarray, np.generic)
 
 
 def raw(function: Callable[..., Any]) -> Any:
-    """A function that moves elements: arrays come as they are, and results are left alone."""
+    """A function that moves elements: arrays and results are not converted."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:

@@ -85,7 +85,7 @@ def _avg_pool(rank: int) -> Any:
         ones = np.ones(x.shape[-rank:])
         if not count_include_pad:
             return total / np.sum(_windows(ones, *lists, 0.0)[0], 0)
-        # The edge counts, but not what lies beyond it.
+        # The padding counts, but not elements beyond it.
         pads = _each(padding, rank)
         wide = np.pad(ones, [(p, p) for p in pads], constant_values=1.0)
         steps = kernel_size if stride is None else stride
