@@ -98,6 +98,16 @@ def test_symmetric(sizes: tuple[int, ...], dtype: Any, place: Any) -> None:
     assert is_orthogonal(v, close)
 
 
+@pytest.mark.parametrize("dtype", [*DTYPES, np.complex128])
+@pytest.mark.parametrize("sizes", [*SIZES, (260, 200), (200, 260), (900, 40)])
+@pytest.mark.parametrize("place", [infinicore.from_numpy, turned])
+def test_lu(sizes: tuple[int, ...], dtype: Any, place: Any) -> None:
+    x = values(sizes, dtype)
+    p, lower, upper = (each.numpy(force=True) for each in infinicore.linalg.lu(place(x)))
+    assert np.allclose(p @ lower @ upper, x, atol=DTYPES.get(dtype, 1e-9))
+    assert np.abs(lower).max() <= 1 if dtype is not np.complex128 else np.isfinite(lower).all()
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_not_finite(value: float) -> None:
     """One matrix of a batch has such an element; the other is as ever."""

@@ -36,6 +36,18 @@ void factor_real_lu(double *m, int64_t rows, int64_t columns, int64_t *pivots) {
     }
 }
 
+bool is_zero(const double *x, int64_t n) {
+    bool zero = true;
+    for (int64_t i = 0; i < n; ++i) zero &= x[i] == 0;
+    return zero;
+}
+
+bool is_one_number(const Tensor &x) {
+    for (int64_t i = 0; i < x.ndim; ++i)
+        if (x.size(i) > 1 && x.stride(i) != 0) return false;
+    return true;
+}
+
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     const ComplexMatrices lu(operation, 0, 2), x(operation, 3, 2);
     const Tensor pivots = operation.tensor(2);
@@ -47,10 +59,25 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         for (int64_t i = 0; i < k; ++i)
             reinterpret_cast<int32_t *>(to)[i * step] = int32_t(swaps[i]);
     };
+    // One number for all imaginary parts: most likely the matrices are real.
+    const bool is_flat = is_one_number(operation.tensor(4));
+    const bool real_by_lapack = lapack_for(x.re, kLapackLu) != nullptr;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int *swaps = reinterpret_cast<int *>(spare + m * n), info = 0;
         const int rows = int(m), columns = int(n);
+        x.im.load(spare, a.pointer<void>(4), index);
+        if (is_zero(spare, m * n)) {
+            if (!real_by_lapack) return false;
+            x_columns.re.load(room, a.pointer<void>(3), index);
+            if (!is_finite(room, m * n)) return false;
+            lapack.dgetrf(&rows, &columns, room, &rows, swaps, &info);
+            if (info < 0) return false;
+            lu_columns.re.store(a.pointer<void>(0), index, room);
+            lu.im.store(a.pointer<void>(1), index, spare);
+            store_swaps(a, index, swaps);
+            return true;
+        }
         x_columns.load(as_complex(room), a, 3, index, spare);
         if (!is_finite(room, 2 * m * n)) return false;
         lapack.zgetrf(&rows, &columns, room, &rows, swaps, &info);  // a pivot of 0 is no failure
@@ -63,7 +90,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         double *spare = room + 2 * m * n;
         int64_t *swaps = reinterpret_cast<int64_t *>(spare + m * n);
         x.im.load(spare, a.pointer<void>(4), index);
-        if (std::all_of(spare, spare + m * n, [](double part) { return part == 0; })) {
+        if (is_zero(spare, m * n)) {
             x.re.load(room, a.pointer<void>(3), index);
             factor_real_lu(room, m, n, swaps);
             lu.re.store(a.pointer<void>(0), index, room);
@@ -77,7 +104,8 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         store_swaps(a, index, swaps);
     };
     const int64_t doubles = 3 * m * n + k;
-    return plan_with_lapack(x.re, kLapackComplex, doubles, by_lapack, doubles, m * n * k * 4, body);
+    return plan_with_lapack(x.re, is_flat ? kLapackLu : kLapackComplex, doubles, by_lapack, doubles,
+                            m * n * k * (is_flat ? 1 : 4), body);
 }
 
 INFINI_KERNEL("lu_factor", plan_lu_factor);

@@ -114,7 +114,7 @@ def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:
         _run("lu_factor", lu, pivots, z)
         return lu, pivots
     zero = tensor_for(0.0, z.dtype, z.device).expand(*z.shape)
-    real, _, pivots = emit("lu_factor", z, emit("rearrange", zero))
+    real, _, pivots = emit("lu_factor", z, zero)
     return real, pivots
 
 

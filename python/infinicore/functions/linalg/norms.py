@@ -56,8 +56,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     tensor([[2.]])
     """
     need_tensor("lu", "A", A)
-    made = tuple(infinicore.linalg.lu_factor_ex(A, pivot=pivot))
-    made = made if get_infos else made[:2]
+    factored = infinicore.linalg.lu_factor_ex if get_infos else infinicore.linalg.lu_factor
+    made = tuple(factored(A, pivot=pivot))
     if out is None:
         return made
     for one, each in zip(out, made, strict=True):
