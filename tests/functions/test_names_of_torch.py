@@ -48,6 +48,9 @@ def test_reflectors(shape: tuple[int, ...], is_complex: bool) -> None:
     close(infinicore.ormqr(a, tau, flat, left=False), flat.numpy(force=True) @ unit)
     wanted = flat.numpy(force=True) @ unit.conj().swapaxes(-1, -2)
     close(infinicore.ormqr(a, tau, flat, False, True), wanted)
+    if rows >= shape[-1]:
+        first = infinicore.linalg.householder_product(a, tau)
+        close(first, unit[..., : shape[-1]])
     with pytest.raises(ValueError, match="ormqr: size -2 of other"):
         infinicore.ormqr(a, tau, infinicore.ones(*shape[:-2], rows + 1, 1, dtype=a.dtype))
 

@@ -9,7 +9,8 @@ from infinicore import _core, return_types
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import eig as _eig
 from infinicore.functions.linalg.linalg import _svd
-from infinicore.linalg._matrices import adjoint, into, matrices
+from infinicore.functions.linalg.reflectors import reflected
+from infinicore.linalg._matrices import into, matrices
 from infinicore.linalg._solvers import checked, failures
 
 __all__ = [
@@ -144,14 +145,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
             [0., 1.]])
     """
     A = matrices("householder_product", A)
-    m, n = A.shape[-2:]
-    one = infinicore.eye(m, dtype=A.dtype, device=A.device)
-    made = one.expand(*A.shape[:-2], m, m)[..., :n]
-    for k in range(tau.shape[-1] - 1, -1, -1):
-        v = infinicore.tril(A, -1)[..., k : k + 1] + one[:, k : k + 1]
-        scale = tau[..., k].unsqueeze(-1).unsqueeze(-1)
-        made = made - scale * infinicore.matmul(v, infinicore.matmul(adjoint(v), made))
-    return into(out, made.clone())  # type: ignore[no-any-return]
+    return into(out, reflected(A, tau.to(A.dtype), None, False))  # type: ignore[no-any-return]
 
 
 def eig(A: Tensor, *, out: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import infinicore
@@ -19,6 +20,10 @@ class Reflectors(NamedTuple):
 
 def _conj(x: Tensor) -> Tensor:
     return x.conj() if x.dtype.is_complex else x
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    return _conj(x.transpose(-2, -1))
 
 
 def _reflector(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,6 +72,32 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     return result if out is None else write("geqrf", out, result)
 
 
+def reflected(a: Tensor, tau: Tensor, other: Tensor | None, transpose: bool) -> Tensor:
+    """Q @ other with the Q of reflectors, or its adjoint @ other if `transpose`; the first columns
+    of Q if there is no `other`.
+
+    A product of reflections is I - V T V^H, where T^-1 = diag(1 / tau) + triu(V^H V, 1).
+    """
+    rows, count = a.shape[-2], tau.shape[-1]
+    kind, columns = a.dtype, a.shape[-1] if other is None else other.shape[-1]
+    if a.device.type == "cpu":  # reflectors that are not orthogonal may lose digits
+        wide = infinicore.complex128 if kind.is_complex else infinicore.float64
+        a, tau, other = a.to(wide), tau.to(wide), other if other is None else other.to(wide)
+    eye = functools.partial(infinicore.eye, dtype=a.dtype, device=a.device)
+    if other is None:
+        other = eye(rows, columns).expand(*a.shape[:-2], rows, columns)
+    if not (count and columns):
+        return other.to(kind).clone()
+    v = infinicore.tril(a[..., :count], -1) + eye(rows, count)
+    factors = tau.unsqueeze(-1)
+    inner = infinicore.triu(_adjoint(v) @ v, 1) * factors + eye(count)
+    if transpose:
+        moved = _conj(factors) * infinicore.solve(_adjoint(inner), _adjoint(v) @ other)
+    else:
+        moved = infinicore.solve(inner, factors * (_adjoint(v) @ other))
+    return (other - v @ moved).to(kind)
+
+
 def ormqr(
     input: Tensor,
     tau: Tensor,
@@ -95,15 +126,8 @@ def ormqr(
     expect(fits, "ormqr", "the last size of tau", count, f"at most {input.shape[-1]}")
     lead = tuple(input.shape[:-2])
     expect_shape(tuple(tau.shape[:-1]) == lead, "ormqr", "tau", tau, f"{lead} in front")
-    made = other.clone()
-    steps = range(count)
-    for i in reversed(steps) if left is not transpose else steps:
-        one = infinicore.ones_like(input[..., i, i : i + 1])
-        v = infinicore.cat([one, input[..., i + 1 :, i]], -1)
-        factor = tau[..., i].reshape(*lead, 1, 1)
-        factor = _conj(factor) if transpose else factor
-        column, row = v.unsqueeze(-1), _conj(v).unsqueeze(-2)
-        part = made[..., i:, :] if left else made[..., i:]
-        moved = factor * (column @ (row @ part) if left else (part @ column) @ row)
-        part.copy_(part - moved)
+    if left:
+        made = reflected(input, tau, other, transpose)
+    else:
+        made = _adjoint(reflected(input, tau, _adjoint(other), not transpose)).contiguous()
     return made if out is None else write("ormqr", out, made)  # type: ignore[no-any-return]
