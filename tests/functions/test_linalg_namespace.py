@@ -183,6 +183,21 @@ def test_indefinite_matrices(is_complex: bool, hermitian: bool) -> None:
     assert linalg.ldl_factor_ex(zeros).info.item() == 1
 
 
+@pytest.mark.requires("host")
+def test_large_indefinite_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the host factors by panels have the factors of the small ones."""
+    a = values((2, 70, 70), False)
+    a = a + np.swapaxes(a, -1, -2)
+    a[0] -= np.diag(np.diag(a[0]))
+    a[1, 60:] = a[1, :, 60:] = 0
+    made = linalg.ldl_factor_ex(put(np.tril(a)))
+    monkeypatch.setattr(linalg._ldl, "_LARGE", 1000)
+    for one, other in zip(made, linalg.ldl_factor_ex(put(np.tril(a))), strict=True):
+        assert np.allclose(of(one), of(other))
+    assert of(made.info).tolist() == [0, 61]
+    assert (of(made.pivots) < 0).any()
+
+
 def test_empty_batches() -> None:
     for sizes in ((0, 3, 3), (0, 0), (2, 0, 0)):
         a = infinicore.ones(*sizes)

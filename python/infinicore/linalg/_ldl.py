@@ -1,6 +1,6 @@
 """LDL factors of symmetric and Hermitian matrices, which may be indefinite, by the Bunch-Kaufman
 method, as in LAPACK's sytrf and hetrf. All matrices of a batch are processed step by step
-together."""
+together, except large ones, which are factored by panels on the host."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 import infinicore
 from infinicore import return_types
 from infinicore._tensor import Tensor
+from infinicore.linalg._ldl_panels import Panels
 from infinicore.linalg._matrices import conjugate, floats, into, matrices
 from infinicore.linalg._solvers import LinAlgError
 
 __all__ = ["ldl_factor", "ldl_factor_ex", "ldl_solve"]
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # limits the growth of elements
+_LARGE = 32  # from this size on, one matrix after the other is faster on the host
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -57,6 +59,10 @@ def _choice(A: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return infinicore.where(stays, own, place), infinicore.logical_not(is_single)
 
 
+def _on_host(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.numel() > 0 and not infinicore._core.is_recording()
+
+
 def _outer(a: Tensor, b: Tensor) -> Tensor:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
@@ -69,6 +75,16 @@ def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     if hermitian and A.dtype.is_complex:  # the diagonal is real
         A = A - infinicore.diag_embed(infinicore.diagonal(A, 0, 1, 2).imag * 1j)
     A = A + turned(infinicore.tril(A, -1).transpose(1, 2))
+    if n >= _LARGE and _on_host(A) and not A.dtype.is_complex:
+        each = [Panels(A[i], _ALPHA) for i in range(count)]
+        packed = infinicore.stack([one.packed for one in each])
+        places, zeros = [one.pivots for one in each], [one.info for one in each]
+        number = infinicore.int32
+        return (
+            packed,
+            infinicore.tensor(places, dtype=number),
+            infinicore.tensor(zeros, dtype=number),
+        )
     made = infinicore.zeros_like(A)
     pivots = infinicore.zeros((count, n), dtype=infinicore.int64, device=A.device)
     info = pivots.sum(1)
@@ -183,8 +199,7 @@ def ldl_solve(
     packed = _wide(LD).expand(*shape, n, n).reshape((count, n, n))
     swaps = pivots.to(infinicore.int64).expand(*shape, n).reshape((count, n))
     x = _wide(B).expand(*shape, n, columns).reshape((count, n, columns))
-    on_host = LD.device.type == "cpu" and count and n and not infinicore._core.is_recording()
-    made = (_solved_on_host if on_host else _solved)(packed, swaps, x, hermitian)
+    made = (_solved_on_host if _on_host(LD) else _solved)(packed, swaps, x, hermitian)
     return into(out, made.to(B.dtype).reshape((*shape, n, columns)))  # type: ignore[no-any-return]
 
 
