@@ -183,6 +183,23 @@ def test_indefinite_matrices(is_complex: bool, hermitian: bool) -> None:
     assert linalg.ldl_factor_ex(zeros).info.item() == 1
 
 
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+@pytest.mark.parametrize("sizes", [(2, 6, 4), (2, 4, 6), (5, 5)])
+def test_least_squares(sizes: tuple[int, ...], is_complex: bool) -> None:
+    """Of full rank, which reflections are enough for, and of less."""
+    full = values(sizes, is_complex)
+    low = full.copy()
+    low[..., -1, :] = low[..., 0, :]
+    low[..., -1] = low[..., 0]
+    b = values((*sizes[:-1], 3), is_complex)
+    for a in (full, low):
+        made = linalg.lstsq(put(a), put(b))
+        assert np.allclose(of(made.solution), np.linalg.pinv(a, rcond=1e-13) @ b)
+        assert (of(made.rank) == np.linalg.matrix_rank(a)).all()
+    vector = linalg.lstsq(put(full), put(b[..., 0])).solution
+    assert np.allclose(of(vector), (np.linalg.pinv(full) @ b[..., :1])[..., 0])
+
+
 @pytest.mark.requires("host")
 def test_large_indefinite_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the host factors by panels have the factors of the small ones."""

@@ -262,6 +262,34 @@ def _gives_residuals(driver: str | None, rank: Tensor, n: int) -> bool:
     return driver == "gels" or _core.is_recording() or bool((rank == n).all())
 
 
+def _by_reflections(A: Tensor, right: Tensor, rcond: float | None, driver: str | None) -> Any:
+    """What `lstsq` gives, by QR; None if a matrix may not have full rank."""
+    m, n = A.shape[-2:]
+    least = max(m, n) * eps(A) if rcond is None else float(rcond)
+    on_host = A.device.type == "cpu" and not _core.is_recording()
+    if not (on_host and A.numel() and right.numel() and 0 < least < 1):
+        return None
+    q, r = infinicore.qr(A if m >= n else adjoint(A).contiguous())
+    one = infinicore.eye(min(m, n), dtype=A.dtype, device=A.device).expand(*r.shape)
+    inverse = infinicore.solve(r, one)
+    # The largest singular value by the smallest, at most.
+    length = infinicore.linalg.vector_norm
+    bound = length(r, 2, (-2, -1)) * length(inverse, 2, (-2, -1))
+    if not bool((bound * least < 1).all()):
+        return None
+    if m >= n:
+        made = infinicore.solve(r, infinicore.matmul(adjoint(q), right))
+    else:
+        made = infinicore.matmul(q, infinicore.solve(adjoint(r), right))
+    none = infinicore.empty(0, dtype=bound.dtype, device=A.device)
+    residuals, rank = none, none.to(infinicore.int64)
+    if driver != "gels":
+        rank = infinicore.full(A.shape[:-2], min(m, n), dtype=infinicore.int64, device=A.device)
+    elif m > n:
+        residuals = infinicore.sum(abs(infinicore.matmul(A, made) - right) ** 2, -2)
+    return made, residuals, rank, none
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The least-squares solution X of A @ X = B with the smallest norm.
 
@@ -273,6 +301,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     A, B = matrices("lstsq", A), floats(B)
     is_vector = B.ndim == A.ndim - 1
     right = B.unsqueeze(-1) if is_vector else B
+    if driver in (None, "gels", "gelsy") and not isinstance(rcond, Tensor):
+        found = _by_reflections(A, right, rcond, driver)
+        if found is not None:
+            solution = found[0].squeeze(-1) if is_vector else found[0]
+            return return_types.linalg_lstsq(solution, *found[1:])
     u, s, vh = infinicore.linalg.svd(A, full_matrices=False)
     kept = s > _limit(A, s, None, rcond).unsqueeze(-1)
     inverse = infinicore.where(kept, 1 / s, infinicore.zeros_like(s))
