@@ -55,6 +55,20 @@ def test_reflectors(shape: tuple[int, ...], is_complex: bool) -> None:
         infinicore.ormqr(a, tau, infinicore.ones(*shape[:-2], rows + 1, 1, dtype=a.dtype))
 
 
+@pytest.mark.parametrize("shape", [(6, 6), (7, 4), (4, 7)])
+def test_reflectors_of_triangles(shape: tuple[int, int]) -> None:
+    """A column that is 0 below the diagonal needs no reflection."""
+    x = np.triu(RANDOM.standard_normal(shape))
+    x[1, 0] = 1
+    a, tau = infinicore.geqrf(tensor(x))
+    assert tau[0].item() > 0.5
+    assert not tau[1:].any()
+    close(infinicore.ormqr(a, tau, tensor(np.eye(shape[0]))) @ a.triu(), x)
+    a, tau = infinicore.geqrf(tensor(np.triu(x)))
+    assert not tau.any()
+    assert np.array_equal(a.numpy(force=True), np.triu(x))
+
+
 def test_low_rank() -> None:
     x = RANDOM.standard_normal((8, 3)) @ RANDOM.standard_normal((3, 6))
     for each in (x, x.T.copy()):

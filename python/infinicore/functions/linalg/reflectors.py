@@ -45,6 +45,35 @@ def _reflector(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return rest, tau, beta
 
 
+def _by_factors(input: Tensor) -> Reflectors | None:
+    """The reflectors of Q and R: the first columns of Q - 1 are -V T V^H, whose factors are V and a
+    triangle with -tau on its diagonal. None where rows would be exchanged."""
+    on_host = input.device.type == "cpu" and not infinicore._core.is_recording()
+    if input.dtype not in (infinicore.float32, infinicore.float64) or not on_host:
+        return None
+    if not input.numel():
+        return None
+    q, r = infinicore.qr(input.to(infinicore.float64))
+    rows, count = q.shape[-2:]
+    one = infinicore.eye(rows, count, dtype=q.dtype)
+    factors, pivots = infinicore.linalg.lu_factor(q - one)
+    own = infinicore.arange(1, count + 1, dtype=pivots.dtype)
+    if not bool((pivots == own).all()):
+        return None
+    tau = -infinicore.diagonal(factors, 0, -2, -1)
+    # It is 0, but for rounding errors, or 1 to 2.
+    real = tau > 0.5
+    tau = infinicore.where(real, tau, 0)
+    below = infinicore.where(real.unsqueeze(-2), infinicore.tril(factors, -1), 0)
+    upper, rest = r[..., :count], r[..., count:]
+    if rows > count:
+        below[..., :count, :] += upper
+        made = below
+    else:
+        made = infinicore.cat([below + upper, rest], -1)
+    return Reflectors(made.to(input.dtype), tau.to(input.dtype))
+
+
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """QR factors in LAPACK's form: R in the upper triangle, and below it the reflectors whose
     product is Q, with their factors `tau`.
@@ -56,6 +85,9 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     need_tensor("geqrf", "input", input)
     expect(input.ndim >= 2, "geqrf", "input.ndim", input.ndim, "2 or more")
     rows, columns = input.shape[-2:]
+    found = _by_factors(input)
+    if found is not None:
+        return found if out is None else write("geqrf", out, found)
     a = input.clone()
     taus = []
     for i in range(min(rows, columns)):
