@@ -260,7 +260,8 @@ class Run:
             except queue.Empty:
                 if left <= CASE_SECONDS:
                     return False  # the budget is spent
-                return self._lost(f"no answer for {CASE_SECONDS} s")
+                side = " from torch" if self.begun["begin"] == self.begun["case"] else ""
+                return self._lost(f"no answer{side} for {CASE_SECONDS} s")
             if line is None:
                 code = process.wait()
                 time.sleep(0.1)  # its last words arrive

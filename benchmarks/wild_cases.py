@@ -30,6 +30,7 @@ if importlib.util.find_spec("expecttest") is None:  # torch's database asks for 
     sys.modules["expecttest"] = made
 
 import torch
+from wild_matrices import meaningful
 from wild_shapes import SHAPES
 
 from opdb.samples import Call, Operator, change_call, operators
@@ -294,7 +295,8 @@ def build(case: Case, attempt: int, device: str) -> Call:
     call = sample_of(operator, case.dtype, case.sample)
     if type(operator.info).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo"):
         return _elementwise(call, rng, case.elements, maker)
-    return _grown(call, growth(rng, call, case.elements), maker)
+    grown = _grown(call, growth(rng, call, case.elements), maker)
+    return meaningful(case.operator, grown)
 
 
 def first_accepted(case: Case, device: str, runs: Callable[[Call], float]) -> int:

@@ -52,6 +52,22 @@ def test_sizes_reach_the_target() -> None:
         assert most <= 120_000, wild_cases.text(call)
 
 
+def test_matrices_are_meaningful() -> None:
+    import torch
+    import wild_cases
+
+    case = wild_cases.parsed("linalg.cholesky_ex/float32/1/373119579/9000")
+    given = wild_cases.build(case, 0, "cpu").input
+    assert not torch.linalg.cholesky_ex(given).info.any()
+    case = wild_cases.parsed("linalg.lu_solve/float32/5/2445618539/9000")
+    call = wild_cases.build(case, 0, "cpu")
+    assert torch.linalg.lu_solve(call.input, *call.args, **call.kwargs).isfinite().all()
+    case = wild_cases.parsed("linalg.householder_product/float32/15/714862712/512")
+    call = wild_cases.build(case, 0, "cpu")
+    made = torch.linalg.householder_product(call.input, *call.args)
+    assert torch.allclose(made.mT @ made, torch.eye(made.shape[-1]), atol=1e-4)
+
+
 def test_report_has_the_worst_first() -> None:
     import wild
 
