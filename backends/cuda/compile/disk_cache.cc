@@ -2,9 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "cache_folder.h"
 #include "compiler.h"
 #include "environment.h"
 
@@ -18,25 +18,6 @@ struct Header {
     Key check;  // of the code
 };
 constexpr char kMagic[8] = {'i', 'n', 'f', 'i', 'n', 'i', 'k', '1'};
-
-// INFINI_CACHE, else the user's folder for such things.
-std::string chosen_folder() {
-    if (const char *chosen = std::getenv("INFINI_CACHE")) return chosen;
-    if (const char *base = std::getenv("XDG_CACHE_HOME"); base && *base == '/')
-        return std::string(base) + "/infinicore";
-    if (const char *home = std::getenv("HOME"); home && *home == '/')
-        return std::string(home) + "/.cache/infinicore";
-    return "";
-}
-
-bool make_folders(const std::string &path) {
-    for (size_t at = 1; at != std::string::npos;) {
-        at = path.find('/', at + 1);
-        const std::string part = path.substr(0, at);
-        if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return false;
-    }
-    return access(path.c_str(), W_OK | X_OK) == 0;
-}
 
 bool read_all(int file, void *to, size_t bytes) {
     for (char *at = static_cast<char *>(to); bytes > 0;) {
@@ -75,7 +56,7 @@ const Cache &Cache::get() {
 }
 
 Cache::Cache() {
-    folder_ = chosen_folder();
+    folder_ = cache_folder();
     if (folder_.empty()) return;
     folder_ += "/kernels";
     if (make_folders(folder_)) return;
