@@ -6,11 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "../../backends/cpu/runtime/loop_costs.cc"
 #include "../../backends/cpu/runtime/machine.cc"
 #include "../../backends/cpu/runtime/sync.cc"
 #include "../../backends/cpu/runtime/thread_pool.cc"
+#include "../../csrc/base/tuning.cc"
 #include "check.h"
 
+using infini::cpu::LoopCosts;
 using infini::cpu::ThreadPool;
 
 namespace {
@@ -66,6 +69,37 @@ void test_pauses() {
         }
 }
 
+// By measured costs short loops have fewer threads, and those of one item per range do not.
+void test_costs() {
+    LoopCosts::Values values;
+    CHECK(LoopCosts(values, 6).empty());
+    for (size_t threads : LoopCosts::measured_sizes(6))
+        values[LoopCosts::key(6, threads)] = threads < 6 ? 10'000 : 1e9;
+    const LoopCosts costs(values, 6);
+    CHECK_EQ(costs.threads(199, 100), 1);  // 2 x (its work / 2) > 10 microseconds
+    CHECK_EQ(costs.threads(200, 100), 4);
+    CHECK_EQ(costs.threads(100'000, 100), 4);
+    CHECK_EQ(costs.threads(1'000'000'000, 100), 6);
+    values.erase(LoopCosts::key(6, 3));
+    CHECK(LoopCosts(values, 6).empty());
+}
+
+void test_file() {
+    std::string path = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") +
+                       "/infini-tuning-" + std::to_string(getpid());
+    setenv("INFINI_TUNING_FILE", path.c_str(), 1);
+    LoopCosts::Values values;
+    for (size_t threads : LoopCosts::measured_sizes(6)) values[LoopCosts::key(6, threads)] = 1e9;
+    CHECK(infini::cpu::cpu_tuning_file().write(values, false).empty());
+    pool = new ThreadPool;
+    for (size_t grain : {1, 2}) {
+        std::atomic<int> calls{0};
+        pool->parallel_for(100, grain, [&](size_t, size_t) { ++calls; });
+        CHECK_EQ(calls > 1, grain == 1);
+    }
+    CHECK_EQ(unlink(path.c_str()) + unlink((path + ".lock").c_str()), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -77,5 +111,7 @@ int main() {
     test_callers(12, 100);  // more than there are places
     test_nested();
     test_pauses();
+    test_costs();
+    test_file();
     CHECK(infini::cpu::processor_quota() >= 1);
 }

@@ -25,6 +25,7 @@ BAD = {
     "INFINI_CPU_ISA": ["foo", "AVX512"],
     "INFINI_BACKEND_PATH": ["/nowhere/at/all"],
     "INFINI_PROBE_SECONDS": ["soon", "0"],
+    "INFINI_TUNING": ["always", "ON"],
     "INFINI_LAPACK_LIBRARY": ["/nowhere/liblapack.so"],
 }
 

@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "process.h"
 #include "setting.h"
+#include "tuning.h"
 
 namespace infini::cpu {
 
@@ -226,6 +227,8 @@ int probe(char *reason, size_t reason_bytes) {
     for (const NumberSetting &setting : {kDeviceSetting, kThreadSetting})
         if (const std::string problem = problem_of(setting); !problem.empty())
             ignore(setting.name, problem);
+    if (const std::string problem = tuning_problem(); !problem.empty())
+        ignore("INFINI_TUNING", problem);
     if (!has_kernels())
         snprintf(reason, reason_bytes,
                  "operators cannot run: the kernels were compiled for %sonly, which this processor "

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
+#include "loop_costs.h"
 #include "machine.h"
 #include "setting.h"
 
@@ -113,10 +115,35 @@ void ThreadPool::Loop::work(size_t part) const {
 
 // ---- Callers ------------------------------------------------------------------------------------
 
+// Read when a loop first needs them. Meanwhile, and for loops that measure, there are none.
+const LoopCosts &ThreadPool::find_costs() {
+    static const auto &none = *new LoopCosts;  // helpers may outlive static objects
+    const LoopCosts *found = nullptr;
+    if (!costs_.compare_exchange_strong(found, &none, std::memory_order_acquire)) return *found;
+    LoopCosts made = LoopCosts::of(*this);
+    if (made.empty()) return none;
+    found = new LoopCosts(std::move(made));  // for as long as the pool, which is for ever
+    costs_.store(found, std::memory_order_release);
+    return *found;
+}
+
 void ThreadPool::run(Loop &loop, size_t grain) {
+    size_t limit = this->limit();
+    const LoopCosts *costs = costs_.load(std::memory_order_acquire);
+    if (!costs) [[unlikely]]
+        costs = &find_costs();
+    // A grain of one item says only that the item takes no less than a range does.
+    if (grain > 1 && !costs->empty()) {
+        limit = std::min(limit, costs->threads(loop.count, grain));
+        if (limit == 1) return loop.call(loop.body, 0, loop.count);
+    }
+    run_on(loop, grain, limit);
+}
+
+void ThreadPool::run_on(Loop &loop, size_t grain, size_t limit) {
     // A few pieces for each thread: one that starts late or is held up does fewer of them.
     constexpr size_t kPiecesPerThread = 4;
-    const size_t limit = this->limit(), most = limit * kPiecesPerThread;
+    const size_t most = limit * kPiecesPerThread;
     loop.piece = std::max({grain, (loop.count + most - 1) / most, size_t(1)});
     loop.pieces = uint32_t((loop.count + loop.piece - 1) / loop.piece);
     loop.threads = uint32_t(std::min(limit, size_t(loop.pieces)));

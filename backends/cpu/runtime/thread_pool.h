@@ -18,6 +18,8 @@
 
 namespace infini::cpu {
 
+class LoopCosts;
+
 class ThreadPool {
 public:
     ThreadPool();
@@ -47,6 +49,18 @@ public:
         loop.body = &body;
         loop.count = count;
         run(loop, grain);
+    }
+
+    // The same on so many threads, whatever the limit, to measure what threads cost.
+    template <class Body>
+    void parallel_on(size_t threads, size_t count, const Body &body) {
+        Loop loop;
+        loop.call = [](const void *self, size_t begin, size_t end) {
+            (*static_cast<const Body *>(self))(begin, end);
+        };
+        loop.body = &body;
+        loop.count = count;
+        run_on(loop, 1, threads);
     }
 
 private:
@@ -85,6 +99,8 @@ private:
     static constexpr size_t kPlaces = 8;  // loops at a time; more have their caller alone
 
     void run(Loop &loop, size_t grain);
+    void run_on(Loop &loop, size_t grain, size_t limit);
+    const LoopCosts &find_costs();
     bool offer(Loop &loop);
     void take_back(const Loop &loop);
     size_t part_of(size_t helper, size_t place) const;
@@ -96,7 +112,8 @@ private:
 
     const size_t size_ = default_size();
     std::atomic<size_t> limit_{size_};
-    const bool crowded_;  // more threads than processors
+    const bool crowded_;                             // more threads than processors
+    std::atomic<const LoopCosts *> costs_{nullptr};  // null: not read yet
     std::unique_ptr<Seat[]> seats_;
     Place places_[kPlaces];
     // Helpers that spin read this line, and then the one with the loops.

@@ -62,6 +62,22 @@ def make_parser() -> argparse.ArgumentParser:
         " The exit status is 0 when the self-test passes.",
     )
 
+    tuner = commands.add_parser(
+        "tune",
+        help="measure what constants stand for, and keep it for this machine",
+        description="Measure what back ends otherwise take from constants, print it next to these"
+        " constants, and write it to this machine's tuning file, which later processes read. Run"
+        " it while the machine is idle. The exit status is 1 if the file cannot be used.",
+    )
+    tuner.add_argument(
+        "--device",
+        metavar="NAME",
+        help="the device type to measure (default: each that has something to measure)",
+    )
+    tuner.add_argument(
+        "--show", action="store_true", help="print what the file has; measure and write nothing"
+    )
+
     builder = commands.add_parser(
         "build-kernels",
         help="write kernels for a vendor's offline compiler",
@@ -137,8 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.command is None:
         parser.error(
-            "expected a command: info, config, doctor, build-kernels, launch, demo, conformance,"
-            " new-backend, chat, generate, serve or bench"
+            "expected a command: info, config, doctor, tune, build-kernels, launch, demo,"
+            " conformance, new-backend, chat, generate, serve or bench"
         )
     # Commands are imported on use, so that `infini config` does not load the runtime.
     if options.command == "launch":
@@ -176,6 +192,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from infinicore.cli import doctor
 
             return doctor.run()
+        if options.command == "tune":
+            from infinicore.cli import tune
+
+            return tune.run(options.device, show=options.show)
         from infinicore.cli import demo
 
         return demo.run(options.device, options.mib << 20)

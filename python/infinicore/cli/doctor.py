@@ -43,7 +43,7 @@ def facts() -> list[tuple[str, str, str]]:
     """Facts that back ends report: threads, instruction sets, quotas."""
     rows = []
     for backend in rt.backends():
-        for line in _text_of(backend, "infini_backend_facts").splitlines():
+        for line in text_of(backend, "infini_backend_facts").splitlines():
             what, _, value = line.partition(": ")
             rows.append((backend.name, what, value.strip()))
     return rows
@@ -65,21 +65,21 @@ def libraries() -> list[tuple[str, str]]:
     return sorted((path.rpartition("/")[2], path.rpartition("/")[0]) for path in paths)
 
 
-def _text_of(backend: rt.Backend, function: str) -> str:
+def text_of(backend: rt.Backend, function: str, *arguments: int) -> str:
     """The result of a function of the back end's library; empty if it has no such function."""
     try:
         ask = getattr(ctypes.CDLL(backend.path), function)
     except (OSError, AttributeError):
         return ""
     ask.restype = ctypes.c_char_p
-    return str(ask().decode())
+    return str(ask(*arguments).decode())
 
 
 def unverified() -> list[tuple[str, str]]:
     """The names and numbers in vendors' tables that are based on weak evidence."""
     rows = []
     for backend in rt.backends():
-        lines = _text_of(backend, "infini_backend_unverified").splitlines()
+        lines = text_of(backend, "infini_backend_unverified").splitlines()
         rows += [(backend.name, line) for line in lines]
     return rows
 

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def kernel_cache(environment: Mapping[str, str] = os.environ) -> str:
-    """The folder for compiled kernels of CUDA-like devices; empty if there is none."""
+    """The folder for compiled kernels and tuning files; empty if there is none."""
     if "INFINI_CACHE" in environment:
         return environment["INFINI_CACHE"]
     for name, rest in (("XDG_CACHE_HOME", "infinicore"), ("HOME", ".cache/infinicore")):
@@ -58,7 +58,9 @@ SETTINGS = (
     Setting("INFINI_BACKEND_PATH", _NONE, "further folders to search for back ends"),
     Setting("INFINI_PROBE_SECONDS", "5", "time limit for a back end to enumerate devices"),
     Setting("INFINI_KERNEL_IMAGES", _NONE, "folders with kernels from infini build-kernels"),
-    Setting("INFINI_CACHE", kernel_cache, "cache folder for compiled kernels"),
+    Setting("INFINI_CACHE", kernel_cache, "cache folder for compiled kernels and tuning files"),
+    Setting("INFINI_TUNING", "read", "off, read or on: use of the tuning file"),
+    Setting("INFINI_TUNING_FILE", "in the cache folder", "tuning file to use"),
     Setting("INFINI_MODELS", _model_cache, "folder for language models"),
     Setting("INFINI_CPU_DEVICES", "1", "number of CPU devices"),
     Setting("INFINI_NUM_THREADS", "from affinity and quota", "threads in the CPU's pool"),
