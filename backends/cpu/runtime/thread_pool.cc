@@ -119,7 +119,7 @@ void ThreadPool::Loop::work(size_t part) const {
 const LoopCosts &ThreadPool::find_costs() {
     static const auto &none = *new LoopCosts;  // helpers may outlive static objects
     const LoopCosts *found = nullptr;
-    if (!costs_.compare_exchange_strong(found, &none, std::memory_order_acquire)) return *found;
+    if (!costs_.compare_exchange_strong(found, &none, std::memory_order_acq_rel)) return *found;
     LoopCosts made = LoopCosts::of(*this);
     if (made.empty()) return none;
     found = new LoopCosts(std::move(made));  // for as long as the pool, which is for ever
