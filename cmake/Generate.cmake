@@ -20,7 +20,7 @@ file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py"
 # The types and pages of the package are read off its sources.
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/infinicore/*.py")
 file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/python/*/*.pyi"
-    "${PROJECT_SOURCE_DIR}/csrc/base/described.h" "${PROJECT_SOURCE_DIR}/include/infini/op_ext.h")
+    "${PROJECT_SOURCE_DIR}/csrc/base/operator_services.h" "${PROJECT_SOURCE_DIR}/include/infini/op_ext.h")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${spec_files} ${package_files} ${read_files})
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "kernel.h"
+#include "kernel_loader.h"
 #include "libraries.h"
-#include "loaded.h"
 #include "runtime/driver.h"
 #include "vendor.h"
 

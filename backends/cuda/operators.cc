@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "kernel.h"
+#include "kernel_loader.h"
 #include "libraries.h"
-#include "loaded.h"
 #include "plan_operation.h"
 #include "runtime/device_reset.h"
 #include "vendor.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ordered.h"
+#include "runtime_services.h"
 
 // After that: it takes the streams of the face that is there.
 #include "infiniccl.h"

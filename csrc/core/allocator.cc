@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "allocator_state.h"
-#include "ordered.h"
-#include "pooled.h"
+#include "object_pool.h"
+#include "runtime_services.h"
 
 namespace infinicore::detail {
 namespace {

@@ -8,8 +8,8 @@
 #include "allocator_state.h"
 #include "infini/ext.h"
 #include "keep.h"
-#include "ordered.h"
 #include "out_of_memory.h"
+#include "runtime_services.h"
 
 namespace infinicore::detail {
 namespace {

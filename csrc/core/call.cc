@@ -8,7 +8,7 @@
 #include "call_key.h"
 #include "infer.h"
 #include "layout.h"
-#include "pooled.h"
+#include "object_pool.h"
 #include "recorder.h"
 #include "step.h"
 

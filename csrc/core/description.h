@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "described.h"
+#include "operator_services.h"
 #include "rows.h"
 
 namespace infinicore::detail {

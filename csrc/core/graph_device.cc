@@ -2,7 +2,7 @@
 
 #include "infini/ext.h"
 #include "infinirt.h"
-#include "ordered.h"
+#include "runtime_services.h"
 
 namespace infinicore::detail {
 namespace {

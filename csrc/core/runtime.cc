@@ -11,8 +11,8 @@
 #include "infinicore/collectives.hpp"
 #include "keep.h"
 #include "memory_error.h"
-#include "ordered.h"
 #include "out_of_memory.h"
+#include "runtime_services.h"
 
 namespace infinicore::detail {
 namespace {

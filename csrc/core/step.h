@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "contract.h"
-#include "described.h"
 #include "infinicore/tensor.hpp"
 #include "layout.h"
+#include "operator_services.h"
 #include "rows.h"
 #include "runtime.h"
 

@@ -9,7 +9,7 @@
 
 #include "blob.h"
 #include "layout.h"
-#include "pooled.h"
+#include "object_pool.h"
 #include "recorder.h"
 #include "runtime.h"
 

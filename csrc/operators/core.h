@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "described.h"
+#include "operator_services.h"
 
 struct InfiniopHandle {
     infiniDevice_t device;

@@ -4,7 +4,7 @@
 #include <cstdarg>
 
 #include "core.h"
-#include "ordered.h"
+#include "runtime_services.h"
 
 namespace infini::rt {
 

@@ -1,12 +1,12 @@
 // What the other libraries of the core use: devices, launches, messages. See base/launch.h and
-// base/ordered.h.
+// base/runtime_services.h.
 #include "launch.h"
 
 #include "capture.h"
 #include "first_generation.h"
 #include "infini/ext.h"
 #include "memory.h"
-#include "ordered.h"
+#include "runtime_services.h"
 #include "stream.h"
 
 namespace infini::rt {
@@ -177,7 +177,7 @@ int infiniIsHostMemory(const void *pointer, size_t bytes, int write) try {
     return 0;
 }
 
-// ---- base/ordered.h -----------------------------------------------------------------------------
+// ---- base/runtime_services.h -----------------------------------------------------------------------------
 
 infiniStatus_t infiniTargetOf(const char *function, infiniDevice_t kind, int index,
                               InfiniTarget *target) try {

@@ -125,7 +125,7 @@ def header(api: Api) -> str:
 #include "call.h"
 #include "callbacks.h"
 #include "interruptible.h"
-#include "pending.h"
+#include "deferred_release.h"
 
 namespace infini::python {{
 

@@ -39,7 +39,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 
 # Headers whose functions are not operators: public ones, and those for libinfinicore.
-BEYOND = ("include/infini/op_ext.h", "csrc/base/described.h")
+BEYOND = ("include/infini/op_ext.h", "csrc/base/operator_services.h")
 
 
 def _beyond() -> list[str]:

@@ -20,7 +20,7 @@ EXTENSIONS = (
     BASE / "last_error.h",
     BASE / "memory_error.h",
     BASE / "launch.h",
-    BASE / "ordered.h",
+    BASE / "runtime_services.h",
 )
 
 

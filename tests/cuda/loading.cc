@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "kernel_loader.h"
 #include "libraries.h"
-#include "loaded.h"
 
 namespace infini::cuda {
 namespace {

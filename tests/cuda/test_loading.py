@@ -16,7 +16,7 @@ def test_attempts(tmp_path: Path, sanitizer: str) -> None:
     need("c++", *(["thread-sanitizer"] if sanitizer else []))
     here = process.PROJECT / "backends" / "cuda"
     folders = [here, process.PROJECT / "csrc" / "base", root() / "include"]
-    sources = [Path(__file__).parent / "loading.cc", here / "loaded.cc"]
+    sources = [Path(__file__).parent / "loading.cc", here / "kernel_loader.cc"]
     program = tmp_path / "loading"
     command = [build.CXX, "-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-pthread"]
     command += [f"-I{folder}" for folder in folders] + [str(source) for source in sources]

@@ -4,10 +4,10 @@
 
 #include "collective_call.h"
 #include "collective_error.h"
+#include "gil.h"
 #include "infini/ext.h"
 #include "recorder.h"
 #include "tensor_object.h"
-#include "unlocked.h"
 
 using namespace nanobind::literals;
 

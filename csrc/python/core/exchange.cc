@@ -9,8 +9,8 @@
 #include "collective_error.h"
 #include "dlpack_device.h"
 #include "dtypes.h"
-#include "order.h"
-#include "ordered.h"
+#include "runtime_services.h"
+#include "stream_order.h"
 #include "view.h"
 
 using namespace nanobind::literals;

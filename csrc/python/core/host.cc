@@ -9,10 +9,10 @@
 #include "../../core/numbers.h"
 #include "../runtime/raise_error.h"
 #include "exchange.h"
+#include "gil.h"
 #include "infinicore/ops/argwhere.hpp"
 #include "infinicore/ops/masked_select.hpp"
 #include "numbers.h"
-#include "unlocked.h"
 #include "view.h"
 
 using namespace nanobind::literals;

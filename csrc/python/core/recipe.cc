@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "numbers.h"
-#include "pooled.h"
+#include "object_pool.h"
 
 namespace infini::python {
 

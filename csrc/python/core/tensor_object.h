@@ -3,8 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "gil.h"
 #include "infinicore/tensor.hpp"
-#include "unlocked.h"
 
 namespace infini::python {
 

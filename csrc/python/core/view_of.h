@@ -3,7 +3,7 @@
 
 #include "../runtime/raise_error.h"
 #include "layout.h"
-#include "pooled.h"
+#include "object_pool.h"
 #include "recorder.h"
 #include "tensor_object.h"
 

@@ -2,9 +2,9 @@
 // infinicore.rt.Memory.
 #include <atomic>
 
+#include "deferred_release.h"
 #include "dlpack.h"
 #include "owner.h"
-#include "pending.h"
 #include "raise_error.h"
 
 using namespace nanobind::literals;

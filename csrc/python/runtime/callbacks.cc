@@ -3,7 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "pending.h"
+#include "deferred_release.h"
 #include "raise_error.h"
 
 using namespace nanobind::literals;

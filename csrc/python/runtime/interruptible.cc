@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "infinirt_runtime_api.h"
-#include "ordered.h"
+#include "runtime_services.h"
 
 namespace nb = nanobind;
 

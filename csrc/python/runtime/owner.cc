@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "pending.h"
+#include "deferred_release.h"
 #include "raise_error.h"
 
 using namespace nanobind::literals;

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "attention.h"
+#include "kernel_loader.h"
 #include "kernels/tensor_map.h"
 #include "libraries.h"
-#include "loaded.h"
 
 namespace infini::cuda {
 namespace {

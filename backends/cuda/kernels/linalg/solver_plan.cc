@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "loaded.h"
+#include "kernel_loader.h"
 
 namespace infini::cuda::solver {
 

@@ -1,5 +1,5 @@
 // pad: for each dimension a map from places of the output to places of the input.
-#include "device/copy/moved.cuh"
+#include "device/copy/pad.cuh"
 
 #include <vector>
 
@@ -9,15 +9,15 @@
 namespace infini::cuda {
 namespace {
 
-bool stays(const MovedDim &dim) { return dim.before == 0 && dim.size == dim.from_size; }
+bool stays(const PadDim &dim) { return dim.before == 0 && dim.size == dim.from_size; }
 
 // Dimensions from the outermost on, strides in bytes.
-std::unique_ptr<Plan> plan_moved(const std::vector<MovedDim> &given, Beyond mode, double value,
-                                 int dtype, Device &device) {
+std::unique_ptr<Plan> plan_dims(const std::vector<PadDim> &given, Beyond mode, double value,
+                                int dtype, Device &device) {
     const int64_t element = int64_t(dtype_bytes(dtype));
-    std::vector<MovedDim> dims;
+    std::vector<PadDim> dims;
     int64_t total = 1;
-    for (const MovedDim &dim : given) {
+    for (const PadDim &dim : given) {
         total *= dim.size;
         if (dim.size == 1 && stays(dim)) continue;
         if (!dims.empty() && stays(dim) && stays(dims.back()) &&
@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_moved(const std::vector<MovedDim> &given, Beyond mode
     if (dims.empty()) dims.push_back({1, element, 0, 1, element, {}});
 
     // Words: of what stays together, or several elements that are written together.
-    MovedDim &inner = dims.back();
+    PadDim &inner = dims.back();
     int64_t word = element, pack = 1;
     const bool together = stays(inner) && inner.to == element && inner.from == element;
     if (inner.to == element) {
@@ -47,24 +47,24 @@ std::unique_ptr<Plan> plan_moved(const std::vector<MovedDim> &given, Beyond mode
         if (together) inner.from_size = inner.size, inner.to = inner.from = word;
     }
 
-    MovedParams params = {};
+    PadParams params = {};
     params.value = value, params.mode = mode;
     params.ndim = int32_t(dims.size());
     params.count = 1;
-    for (const MovedDim &dim : dims) params.count *= dim.size;
+    for (const PadDim &dim : dims) params.count *= dim.size;
     params.large = params.count >= int64_t(1) << 31;
     for (size_t i = 0; i < dims.size(); ++i) {
-        MovedDim &dim = params.dim[i] = dims[dims.size() - 1 - i];
+        PadDim &dim = params.dim[i] = dims[dims.size() - 1 - i];
         if (!params.large) dim.divider = Divider(uint32_t(dim.size));
     }
     const bool constants = mode == Beyond::kConstant;
-    Source source("copy/moved.cuh");
+    Source source("copy/pad.cuh");
     source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
     source.constant("kPack", pack).constant("kConstants", constants);
     source.type("T", constants ? device_type(dtype) : "uint8_t");
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
-        MovedParams here = params;
+        PadParams here = params;
         here.to = a.pointer<void>(0), here.from = a.pointer<void>(1);
         here.whole =
             is_aligned(here.to, size_t(word)) && (pack > 1 || is_aligned(here.from, size_t(word)));
@@ -76,7 +76,7 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation, Device &device) {
     const Tensor to = operation.tensor(0), from = operation.tensor(1);
     const PadCase given(operation);
     const int64_t element = int64_t(dtype_bytes(to.dtype));
-    std::vector<MovedDim> dims;
+    std::vector<PadDim> dims;
     for (int d = 0; d < to.ndim; ++d)
         dims.push_back({to.shape[d],
                         to.strides[d] * element,
@@ -84,7 +84,7 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation, Device &device) {
                         from.shape[d],
                         from.strides[d] * element,
                         {}});
-    return plan_moved(dims, Beyond(int(given.mode)), given.value, to.dtype, device);
+    return plan_dims(dims, Beyond(int(given.mode)), given.value, to.dtype, device);
 }
 
 INFINI_CUDA_KERNEL("pad", plan_pad);

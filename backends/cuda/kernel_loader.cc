@@ -1,4 +1,4 @@
-#include "loaded.h"
+#include "kernel_loader.h"
 
 #include <algorithm>
 #include <chrono>

@@ -8,7 +8,7 @@
 #include "dlpack_device.h"
 #include "dtypes.h"
 #include "exchange.h"
-#include "order.h"
+#include "stream_order.h"
 
 using namespace nanobind::literals;
 

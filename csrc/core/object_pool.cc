@@ -1,4 +1,4 @@
-#include "pooled.h"
+#include "object_pool.h"
 
 namespace infinicore::detail {
 

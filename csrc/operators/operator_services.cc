@@ -1,5 +1,5 @@
-// What libinfinicore uses beyond the public functions. See base/described.h.
-#include "described.h"
+// What libinfinicore uses beyond the public functions. See base/operator_services.h.
+#include "operator_services.h"
 
 #include "creation.h"
 #include "fuse.h"

@@ -1,7 +1,7 @@
 /* Functions of libinfinirt for libinfiniccl in addition to launch.h: devices by number, and own
  * work in streams. Not installed. */
-#ifndef INFINI_ORDERED_H
-#define INFINI_ORDERED_H
+#ifndef INFINI_RUNTIME_SERVICES_H
+#define INFINI_RUNTIME_SERVICES_H
 
 #include "launch.h"
 

@@ -8,19 +8,19 @@ namespace infini {
 // As PadMode.
 enum class Beyond : int32_t { kConstant, kReflect, kReplicate, kCircular };
 
-struct MovedDim {
+struct PadDim {
     int64_t size, to;         // of the output, in words: elements of the innermost one with kPack
     int64_t before;           // elements of the output before the input's; negative: left out
     int64_t from_size, from;  // of the input
     Divider divider;
 };
 
-struct MovedParams {
+struct PadParams {
     void *to;
     const void *from;
     double value;
-    int64_t count;    // words
-    MovedDim dim[8];  // the innermost one first
+    int64_t count;  // words
+    PadDim dim[8];  // the innermost one first
     int32_t ndim, large;
     Beyond mode;
     int32_t whole;  // both sides are aligned for words
@@ -32,10 +32,9 @@ struct MovedParams {
 
 #include "words.cuh"
 
-// An input in a frame, or turned round: each dimension has a map from places of the output to
-// places of the input. Words W have one or more elements E; with kPack a word of the output takes
-// that many elements, each with a place of its own. T: the numbers, where there are constants
-// (kConstants) among them.
+// Each dimension maps indices of the output to indices of the input. A word W holds one or more
+// elements E; with kPack each element of an output word is loaded from an index of its own. T is the
+// arithmetic type, used where the padding is a constant (kConstants).
 namespace infini {
 
 // The index into an input of `size` elements that `at` refers to; -1: the constant.
@@ -57,14 +56,14 @@ INFINI_DEVICE int64_t place_of(Beyond mode, int64_t at, int64_t size) {
     }
 }
 
-INFINI_DEVICE E constant(const MovedParams &p) {
+INFINI_DEVICE E constant(const PadParams &p) {
     if constexpr (kConstants && sizeof(T) == sizeof(E))
         return bit_cast<E>(convert<T>(p.value));
     else
         return E{};
 }
 
-INFINI_DEVICE W all_constant(const MovedParams &p) {
+INFINI_DEVICE W all_constant(const PadParams &p) {
     struct Parts {
         E part[sizeof(W) / sizeof(E)];
     } parts;
@@ -77,7 +76,7 @@ INFINI_DEVICE W all_constant(const MovedParams &p) {
 
 using namespace infini;
 
-INFINI_ENTRY(MovedParams, 256, 1) {
+INFINI_ENTRY(PadParams, 256, 1) {
     int64_t rest = grid_thread();
     if (rest >= p.count) return;
     const char *from = static_cast<const char *>(p.from);
@@ -86,7 +85,7 @@ INFINI_ENTRY(MovedParams, 256, 1) {
     int64_t first = 0;  // of the packed elements
 #pragma unroll 1
     for (int d = 0; d < p.ndim; ++d) {
-        const MovedDim &dim = p.dim[d];
+        const PadDim &dim = p.dim[d];
         int64_t at = rest;
         if (d + 1 < p.ndim) {
             const int64_t next =

@@ -1,4 +1,4 @@
-#include "pending.h"
+#include "deferred_release.h"
 
 #include <algorithm>
 #include <atomic>

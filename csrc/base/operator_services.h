@@ -1,7 +1,7 @@
 /* Functions of libinfiniop for libinfinicore beyond its public ones: describing operators by
  * layouts, without handles and tensor descriptors, and fusing programs. Not installed. */
-#ifndef INFINI_DESCRIBED_H
-#define INFINI_DESCRIBED_H
+#ifndef INFINI_OPERATOR_SERVICES_H
+#define INFINI_OPERATOR_SERVICES_H
 
 #include <infini/backend.h>
 #include <infini/program.h>

@@ -1,4 +1,4 @@
-#include "order.h"
+#include "stream_order.h"
 
 namespace infini::python {
 
