@@ -229,8 +229,9 @@ extern "C" const char *openblas_get_config() { return "OpenBLAS 0.3.34 USE64BITI
 #define FUNCTION(name) extern "C" void name() {}
 FUNCTION(openblas_set_num_threads) FUNCTION(dgetrf_) FUNCTION(dgetrs_) FUNCTION(dgetri_)
 FUNCTION(dpotrf_) FUNCTION(dgeqrf_) FUNCTION(dorgqr_) FUNCTION(dgesdd_) FUNCTION(dsyevd_)
-FUNCTION(dgeev_) FUNCTION(zgetrf_) FUNCTION(zgetrs_) FUNCTION(zpotrf_) FUNCTION(zgeqrf_)
-FUNCTION(zungqr_) FUNCTION(zgesdd_) FUNCTION(zheevd_) FUNCTION(zgeev_)
+FUNCTION(dgeev_) FUNCTION(sgetrf_) FUNCTION(spotrf_) FUNCTION(sgeqrf_) FUNCTION(sorgqr_)
+FUNCTION(sgesdd_) FUNCTION(ssyevd_) FUNCTION(zgetrf_) FUNCTION(zgetrs_) FUNCTION(zpotrf_)
+FUNCTION(zgeqrf_) FUNCTION(zungqr_) FUNCTION(zgesdd_) FUNCTION(zheevd_) FUNCTION(zgeev_)
 """
 
 

@@ -28,6 +28,16 @@ struct Lapack {
     void (*dgeev)(Char left, Char right, Int n, double *a, Int lda, double *wr, double *wi,
                   double *vl, Int ldvl, double *vr, Int ldvr, double *work, Int lwork, int *info,
                   size_t, size_t);
+    // In single precision.
+    void (*sgetrf)(Int m, Int n, float *a, Int lda, int *pivots, int *info);
+    void (*spotrf)(Char triangle, Int n, float *a, Int lda, int *info, size_t);
+    void (*sgeqrf)(Int m, Int n, float *a, Int lda, float *tau, float *work, Int lwork, int *info);
+    void (*sorgqr)(Int m, Int n, Int k, float *a, Int lda, const float *tau, float *work, Int lwork,
+                   int *info);
+    void (*sgesdd)(Char job, Int m, Int n, float *a, Int lda, float *s, float *u, Int ldu,
+                   float *vt, Int ldvt, float *work, Int lwork, int *iwork, int *info, size_t);
+    void (*ssyevd)(Char job, Char triangle, Int n, float *a, Int lda, float *w, float *work,
+                   Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
     // Of complex numbers, pairs of doubles.
     void (*zgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
     void (*zgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,

@@ -75,6 +75,12 @@ struct Library {
         find(table.dgesdd, "dgesdd_");
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
+        find(table.sgetrf, "sgetrf_");
+        find(table.spotrf, "spotrf_");
+        find(table.sgeqrf, "sgeqrf_");
+        find(table.sorgqr, "sorgqr_");
+        find(table.sgesdd, "sgesdd_");
+        find(table.ssyevd, "ssyevd_");
         find(table.zgetrf, "zgetrf_");
         find(table.zgetrs, "zgetrs_");
         find(table.zpotrf, "zpotrf_");

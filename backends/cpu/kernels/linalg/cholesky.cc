@@ -104,16 +104,20 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
     if (operation.integer(0)) y = y.transposed(), x = x.transposed();
     const int64_t n = x.rows;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        const int size = int(n);
-        int info = 0;
-        x.load(room, a.pointer<void>(1), i);
-        lapack.dpotrf("U", &size, room, &size, &info, 1);  // the lower triangle, by columns
-        for (int64_t k = 0; k < n; ++k) {
-            if (!(room[k * n + k] > 0)) return false;  // NaN does not always count as a failure
-            std::fill(room + k * n + k + 1, room + (k + 1) * n, 0.0);
-        }
-        if (info == 0) y.store(a.pointer<void>(0), i, room);
-        return info == 0;
+        return in_type_of(x, [&]<class T>(T) {
+            T *m = reinterpret_cast<T *>(room);
+            const int size = int(n);
+            int info = 0;
+            x.load(m, a.pointer<void>(1), i);
+            // The lower triangle, by columns.
+            typed<T>(lapack.spotrf, lapack.dpotrf)("U", &size, m, &size, &info, 1);
+            for (int64_t k = 0; k < n; ++k) {
+                if (!(m[k * n + k] > 0)) return false;  // NaN does not always count as a failure
+                std::fill(m + k * n + k + 1, m + (k + 1) * n, T(0));
+            }
+            if (info == 0) y.store(a.pointer<void>(0), i, m);
+            return info == 0;
+        });
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         x.load(room, a.pointer<void>(1), i);

@@ -39,17 +39,19 @@ struct Matrices {
     int64_t size() const { return rows * columns; }
 
     // Rows one after the other, without gaps.
-    void load(double *to, const void *data, int64_t index) const {
+    template <class C>
+    void load(C *to, const void *data, int64_t index) const {
         const char *from = static_cast<const char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
         for (int64_t i = 0; i < rows; ++i)
-            to_f64(to + i * columns, from + i * pitch, dtype, size_t(columns), column_step);
+            load_dtype(to + i * columns, from + i * pitch, dtype, size_t(columns), column_step);
     }
-    void store(void *data, int64_t index, const double *from) const {
+    template <class C>
+    void store(void *data, int64_t index, const C *from) const {
         char *to = static_cast<char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
         for (int64_t i = 0; i < rows; ++i)
-            from_f64(to + i * pitch, dtype, from + i * columns, size_t(columns), column_step);
+            store_dtype(to + i * pitch, dtype, from + i * columns, size_t(columns), column_step);
     }
 };
 

@@ -13,19 +13,21 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation) {
     const int64_t n = x.rows, lwork = 1 + 6 * n + 2 * n * n, liwork = 3 + 5 * n;
     // By columns the lower triangle is the upper one, and eigenvectors are the rows of the result.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        double *values = room + x.size(), *work = values + n;
-        const int size = int(n), lsize = int(lwork), lisize = int(liwork);
-        int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
-        x.load(room, a.pointer<void>(2), i);
-        for (int64_t k = 0; k < n; ++k)  // the other triangle is not read and may be anything
-            std::fill(room + k * n + k + 1, room + (k + 1) * n, 0.0);
-        if (!is_finite(room, x.size())) return false;
-        lapack.dsyevd("V", "U", &size, room, &size, values, work, &lsize, iwork, &lisize, &info, 1,
-                      1);
-        if (info != 0) return false;
-        w.store(a.pointer<void>(0), i, values);
-        v.store(a.pointer<void>(1), i, room);
-        return true;
+        return in_type_of(x, [&]<class T>(T) {
+            T *m = reinterpret_cast<T *>(room), *values = m + x.size(), *work = values + n;
+            const int size = int(n), lsize = int(lwork), lisize = int(liwork);
+            int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+            x.load(m, a.pointer<void>(2), i);
+            for (int64_t k = 0; k < n; ++k)  // the other triangle is not read and may be anything
+                std::fill(m + k * n + k + 1, m + (k + 1) * n, T(0));
+            if (!is_finite(m, x.size())) return false;
+            typed<T>(lapack.ssyevd, lapack.dsyevd)("V", "U", &size, m, &size, values, work, &lsize,
+                                                   iwork, &lisize, &info, 1, 1);
+            if (info != 0) return false;
+            w.store(a.pointer<void>(0), i, values);
+            v.store(a.pointer<void>(1), i, m);
+            return true;
+        });
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         x.load(eigh.matrix(room), a.pointer<void>(2), i);

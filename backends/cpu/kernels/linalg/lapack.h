@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include "lapack_library.h"
 #include "linalg/dense.h"
@@ -17,9 +18,10 @@ struct LapackCase {
 };
 constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
 constexpr LapackCase kLapackCholesky = {32, 3};
-constexpr LapackCase kLapackEigh = {128, 4};
-constexpr LapackCase kLapackLu = {160, 3};
-constexpr LapackCase kLapackQr = {192, 4};
+constexpr LapackCase kLapackEigh = {56, 4};
+constexpr LapackCase kLapackLu = {160, 3};  // in double precision
+constexpr LapackCase kLapackLuFactor = {48, 3};
+constexpr LapackCase kLapackQr = {80, 4};
 constexpr LapackCase kLapackSvd = {24, 12};
 constexpr LapackCase kLapackComplex = {8, kLapackThreads};  // our own are plain loops
 constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
@@ -28,7 +30,9 @@ constexpr int64_t kLapackMost = 16384;  // sizes of workspaces stay within an in
 // Null: our own kernel is faster for these matrices, or there is no library.
 inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
     const int64_t threads = int64_t(thread_count()), busy = std::min(x.count(), threads);
-    const bool suits = std::min(x.rows, x.columns) >= which.from && busy * which.gain >= threads &&
+    const bool is_large = std::min(x.rows, x.columns) >= which.from ||
+                          x.size() >= 2 * which.from * which.from;  // tall or wide
+    const bool suits = is_large && busy * which.gain >= threads &&
                        x.size() <= kLapackMost * kLapackMost && threads <= kLapackThreads;
     return suits ? lapack() : nullptr;
 }
@@ -55,10 +59,26 @@ std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, const LapackCase &whic
                       });
 }
 
-inline bool is_finite(const double *x, int64_t n) {
+template <class T>
+bool is_finite(const T *x, int64_t n) {
     bool finite = true;
-    for (int64_t i = 0; i < n; ++i) finite &= std::abs(x[i]) <= std::numeric_limits<double>::max();
+    for (int64_t i = 0; i < n; ++i) finite &= std::abs(x[i]) <= std::numeric_limits<T>::max();
     return finite;
+}
+
+// Calls by_lapack(T()) with the type in which LAPACK computes the factors of x: its own.
+template <class ByLapack>
+bool in_type_of(const Matrices &x, const ByLapack &by_lapack) {
+    return x.dtype == INFINI_DTYPE_F32 ? by_lapack(float()) : by_lapack(double());
+}
+
+// A function of LAPACK for elements of that type.
+template <class T, class Single, class Double>
+auto typed(Single single_precision, Double double_precision) {
+    if constexpr (std::is_same_v<T, float>)
+        return single_precision;
+    else
+        return double_precision;
 }
 
 }  // namespace infini::cpu

@@ -61,7 +61,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     };
     // One number for all imaginary parts: most likely the matrices are real.
     const bool is_flat = is_one_number(operation.tensor(4));
-    const bool real_by_lapack = lapack_for(x.re, kLapackLu) != nullptr;
+    const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int *swaps = reinterpret_cast<int *>(spare + m * n), info = 0;
@@ -69,14 +69,18 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         x.im.load(spare, a.pointer<void>(4), index);
         if (is_zero(spare, m * n)) {
             if (!real_by_lapack) return false;
-            x_columns.re.load(room, a.pointer<void>(3), index);
-            if (!is_finite(room, m * n)) return false;
-            lapack.dgetrf(&rows, &columns, room, &rows, swaps, &info);
-            if (info < 0) return false;
-            lu_columns.re.store(a.pointer<void>(0), index, room);
-            lu.im.store(a.pointer<void>(1), index, spare);
-            store_swaps(a, index, swaps);
-            return true;
+            return in_type_of(x.re, [&]<class T>(T) {
+                T *matrix = reinterpret_cast<T *>(room);
+                x_columns.re.load(matrix, a.pointer<void>(3), index);
+                if (!is_finite(matrix, m * n)) return false;
+                typed<T>(lapack.sgetrf, lapack.dgetrf)(&rows, &columns, matrix, &rows, swaps,
+                                                       &info);
+                if (info < 0) return false;
+                lu_columns.re.store(a.pointer<void>(0), index, matrix);
+                lu.im.store(a.pointer<void>(1), index, spare);
+                store_swaps(a, index, swaps);
+                return true;
+            });
         }
         x_columns.load(as_complex(room), a, 3, index, spare);
         if (!is_finite(room, 2 * m * n)) return false;
@@ -104,8 +108,8 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         store_swaps(a, index, swaps);
     };
     const int64_t doubles = 3 * m * n + k;
-    return plan_with_lapack(x.re, is_flat ? kLapackLu : kLapackComplex, doubles, by_lapack, doubles,
-                            m * n * k * (is_flat ? 1 : 4), body);
+    return plan_with_lapack(x.re, is_flat ? kLapackLuFactor : kLapackComplex, doubles, by_lapack,
+                            doubles, m * n * k * (is_flat ? 1 : 4), body);
 }
 
 INFINI_KERNEL("lu_factor", plan_lu_factor);

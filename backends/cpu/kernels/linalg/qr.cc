@@ -12,21 +12,24 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
     const int64_t lwork = kLapackBlock * columns;
     const Matrices q_columns = q.transposed(), x_columns = x.transposed();
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
-        double *made = room + x.size(), *tau = made + r.size(), *work = tau + count;
-        const int m = int(rows), n = int(columns), k = int(count), size = int(lwork);
-        int info = 0;
-        x_columns.load(room, a.pointer<void>(2), index);
-        if (!is_finite(room, x.size())) return false;
-        lapack.dgeqrf(&m, &n, room, &m, tau, work, &size, &info);
-        if (info != 0) return false;
-        for (int64_t i = 0; i < count; ++i)
-            for (int64_t j = 0; j < columns; ++j)
-                made[i * columns + j] = j < i ? 0 : room[j * rows + i];
-        lapack.dorgqr(&m, &k, &k, room, &m, tau, work, &size, &info);
-        if (info != 0) return false;
-        q_columns.store(a.pointer<void>(0), index, room);
-        r.store(a.pointer<void>(1), index, made);
-        return true;
+        return in_type_of(x, [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room), *made = matrix + x.size();
+            T *tau = made + r.size(), *work = tau + count;
+            const int m = int(rows), n = int(columns), k = int(count), size = int(lwork);
+            int info = 0;
+            x_columns.load(matrix, a.pointer<void>(2), index);
+            if (!is_finite(matrix, x.size())) return false;
+            typed<T>(lapack.sgeqrf, lapack.dgeqrf)(&m, &n, matrix, &m, tau, work, &size, &info);
+            if (info != 0) return false;
+            for (int64_t i = 0; i < count; ++i)
+                for (int64_t j = 0; j < columns; ++j)
+                    made[i * columns + j] = j < i ? 0 : matrix[j * rows + i];
+            typed<T>(lapack.sorgqr, lapack.dorgqr)(&m, &k, &k, matrix, &m, tau, work, &size, &info);
+            if (info != 0) return false;
+            q_columns.store(a.pointer<void>(0), index, matrix);
+            r.store(a.pointer<void>(1), index, made);
+            return true;
+        });
     };
     auto body = [=](const Arguments &a, int64_t index, double *room) {
         double *made = room + x.size(), *tau = made + rows * count;

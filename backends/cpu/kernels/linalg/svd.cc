@@ -18,19 +18,22 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
     const int64_t lwork = (4 * x.columns + 7) * x.columns + kLapackBlock * (x.rows + x.columns);
     // By columns x is its transpose, V S U^T: V^T and U come out by rows.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        double *us = room + x.size(), *vhs = us + u.size(), *values = vhs + vh.size();
-        double *work = values + x.columns;
-        const int rows = int(x.rows), columns = int(x.columns), size = int(lwork);
-        int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
-        x.load(room, a.pointer<void>(3), i);
-        if (!is_finite(room, x.size())) return false;
-        lapack.dgesdd("S", &columns, &rows, room, &columns, values, vhs, &columns, us, &columns,
-                      work, &size, iwork, &info, 1);
-        if (info != 0) return false;
-        u.store(a.pointer<void>(u_at), i, us);
-        s.store(a.pointer<void>(1), i, values);
-        vh.store(a.pointer<void>(vh_at), i, vhs);
-        return true;
+        return in_type_of(x, [&]<class T>(T) {
+            T *m = reinterpret_cast<T *>(room), *us = m + x.size(), *vhs = us + u.size();
+            T *values = vhs + vh.size(), *work = values + x.columns;
+            const int rows = int(x.rows), columns = int(x.columns), size = int(lwork);
+            int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+            x.load(m, a.pointer<void>(3), i);
+            if (!is_finite(m, x.size())) return false;
+            typed<T>(lapack.sgesdd, lapack.dgesdd)("S", &columns, &rows, m, &columns, values, vhs,
+                                                   &columns, us, &columns, work, &size, iwork,
+                                                   &info, 1);
+            if (info != 0) return false;
+            u.store(a.pointer<void>(u_at), i, us);
+            s.store(a.pointer<void>(1), i, values);
+            vh.store(a.pointer<void>(vh_at), i, vhs);
+            return true;
+        });
     };
     // What is stored in F32 needs no more than some of the digits of a double.
     const double tolerance = x.dtype == INFINI_DTYPE_F32 ? 1e-10
