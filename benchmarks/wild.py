@@ -260,7 +260,8 @@ class Run:
             except queue.Empty:
                 if left <= CASE_SECONDS:
                     return False  # the budget is spent
-                side = " from torch" if self.begun["begin"] == self.begun["case"] else ""
+                in_torch = "index" in self.begun and self.begun["begin"] == self.begun["case"]
+                side = " from torch" if in_torch else ""
                 return self._lost(f"no answer{side} for {CASE_SECONDS} s")
             if line is None:
                 code = process.wait()
