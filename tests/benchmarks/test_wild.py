@@ -53,6 +53,7 @@ def test_sizes_reach_the_target() -> None:
 
 
 def test_matrices_are_meaningful() -> None:
+    need("torch")
     import torch
     import wild_cases
 
