@@ -84,4 +84,14 @@ CASES: dict[str, Rules] = {
         }
     ),
     "remainder": Rules(values={"b": nonzero}),
+    # Of greater degrees cosines of great angles are left.
+    "orthogonal_polynomial": Rules(
+        values={"x": normal(1.0), "n": between(-2, 8)},
+        attributes={"kind": tuple(range(12))},
+        noise=4096.0,
+    ),
+    "zeta": Rules(values={"a": normal(2.0, 1.1), "b": normal(2.0, 0.1)}, noise=64.0),
+    "incomplete_gamma": Rules(
+        values={"a": normal(3.0, 0.1), "b": normal(3.0)}, attributes={"upper": (0, 1)}, noise=512.0
+    ),
 }
