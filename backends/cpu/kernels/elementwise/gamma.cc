@@ -114,12 +114,14 @@ void zeta(const void *const *in, const ptrdiff_t *step, void *const *out, size_t
         });
 }
 
+}  // namespace
+
 std::unique_ptr<Plan> plan_zeta(const Operation &operation) {
     const bool precise = operation.tensor(0).dtype == INFINI_DTYPE_F64;
     return plan_pairs(operation, precise ? zeta<true> : zeta<false>, 400);
 }
 
-INFINI_KERNEL("zeta", plan_zeta);
+namespace {
 
 // ---- Incomplete gamma functions -----------------------------------------------------------------
 
@@ -225,6 +227,8 @@ void incomplete(const void *const *in, const ptrdiff_t *step, void *const *out, 
         });
 }
 
+}  // namespace
+
 std::unique_ptr<Plan> plan_incomplete_gamma(const Operation &operation) {
     const bool precise = operation.tensor(0).dtype == INFINI_DTYPE_F64;
     if (operation.integer(0))
@@ -233,7 +237,4 @@ std::unique_ptr<Plan> plan_incomplete_gamma(const Operation &operation) {
     return plan_pairs(operation, precise ? incomplete<false, true> : incomplete<false, false>, 600);
 }
 
-INFINI_KERNEL("incomplete_gamma", plan_incomplete_gamma);
-
-}  // namespace
 }  // namespace infini::cpu

@@ -53,4 +53,15 @@ std::unique_ptr<Plan> plan_pairs(const Operation &operation, BlockFunction compu
     return std::make_unique<Pairs>(operation, compute, cost);
 }
 
+namespace {
+
+std::unique_ptr<Plan> plan_special(const Operation &operation) {
+    if (operation.is("orthogonal_polynomial")) return plan_polynomial(operation);
+    if (operation.is("zeta")) return plan_zeta(operation);
+    return plan_incomplete_gamma(operation);
+}
+
+INFINI_KERNEL("special", plan_special);
+
+}  // namespace
 }  // namespace infini::cpu

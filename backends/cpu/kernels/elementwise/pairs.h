@@ -32,4 +32,9 @@ void each_piece(const void *const *in, const ptrdiff_t *step, void *const *out, 
     }
 }
 
+// By operator.
+std::unique_ptr<Plan> plan_polynomial(const Operation &operation);
+std::unique_ptr<Plan> plan_zeta(const Operation &operation);
+std::unique_ptr<Plan> plan_incomplete_gamma(const Operation &operation);
+
 }  // namespace infini::cpu

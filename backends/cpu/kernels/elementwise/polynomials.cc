@@ -118,6 +118,8 @@ void compute(const void *const *in, const ptrdiff_t *step, void *const *out, siz
 // type's range. Others are limited because their degrees are reached one by one.
 constexpr int kSingle = 128, kDouble = 512, kMost = 1 << 15, kExact = 8;
 
+}  // namespace
+
 std::unique_ptr<Plan> plan_polynomial(const Operation &operation) {
     const bool single = operation.tensor(0).dtype == INFINI_DTYPE_F32;
     static constexpr BlockFunction kFunctions[] = {
@@ -131,7 +133,4 @@ std::unique_ptr<Plan> plan_polynomial(const Operation &operation) {
     return plan_pairs(operation, kFunctions[kind], 60);
 }
 
-INFINI_KERNEL("orthogonal_polynomial", plan_polynomial);
-
-}  // namespace
 }  // namespace infini::cpu

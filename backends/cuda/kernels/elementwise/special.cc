@@ -42,9 +42,13 @@ std::unique_ptr<Plan> plan_incomplete_gamma(const Operation &operation, Device &
     return plan_pairs(operation, device, source.constant("kUpper", operation.integer(0) != 0));
 }
 
-INFINI_CUDA_KERNEL("orthogonal_polynomial", plan_polynomial);
-INFINI_CUDA_KERNEL("zeta", plan_zeta);
-INFINI_CUDA_KERNEL("incomplete_gamma", plan_incomplete_gamma);
+std::unique_ptr<Plan> plan_special(const Operation &operation, Device &device) {
+    if (operation.is("orthogonal_polynomial")) return plan_polynomial(operation, device);
+    if (operation.is("zeta")) return plan_zeta(operation, device);
+    return plan_incomplete_gamma(operation, device);
+}
+
+INFINI_CUDA_KERNEL("special", plan_special);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -30,7 +30,7 @@ def _next(kind: int, x: Any, k: int, last: Any, before: Any) -> Any:
     "OrthogonalPolynomial(!y, x, n, int kind)",
     _PAIR,
     where="kind >= 0; kind < 12",
-    kernel=True,
+    kernel="special",
 )
 def orthogonal_polynomial(x: Array, n: Array, *, kind: int) -> Array:
     """The polynomial of degree n, 0 where n is negative. Kinds: Chebyshev's of the first to the
@@ -51,7 +51,7 @@ def orthogonal_polynomial(x: Array, n: Array, *, kind: int) -> Array:
     return np.where(n < 0, 0.0, made)
 
 
-@operator("Zeta(!c, a, b)", BINARY, kernel=True)
+@operator("Zeta(!c, a, b)", BINARY, kernel="special")
 def zeta(a: Array, b: Array) -> Array:
     """Hurwitz' zeta function: the sum of (b + k)^-a over k = 0, 1, ..."""
     import numpy as np
@@ -68,7 +68,7 @@ def zeta(a: Array, b: Array) -> Array:
     return np.where(below, total + rest, total)
 
 
-@operator("IncompleteGamma(!c, a, b, int upper)", BINARY, kernel=True)
+@operator("IncompleteGamma(!c, a, b, int upper)", BINARY, kernel="special")
 def incomplete_gamma(a: Array, b: Array, *, upper: int) -> Array:
     """The regularized incomplete gamma function of a at b: the lower one, or the upper one."""
     from scipy import special
