@@ -76,10 +76,10 @@ void test_costs() {
     for (size_t threads : LoopCosts::measured_sizes(6))
         values[LoopCosts::key(6, threads)] = threads < 6 ? 10'000 : 1e9;
     const LoopCosts costs(values, 6);
-    CHECK_EQ(costs.threads(199, 100), 1);  // 2 x (its work / 2) > 10 microseconds
-    CHECK_EQ(costs.threads(200, 100), 4);
-    CHECK_EQ(costs.threads(100'000, 100), 4);
-    CHECK_EQ(costs.threads(1'000'000'000, 100), 6);
+    CHECK_EQ(costs.threads(1.99), 1);  // 2 x (its work / 2) > 10 microseconds
+    CHECK_EQ(costs.threads(2.0), 4);
+    CHECK_EQ(costs.threads(1000.0), 4);
+    CHECK_EQ(costs.threads(10000000.0), 6);
     values.erase(LoopCosts::key(6, 3));
     CHECK(LoopCosts(values, 6).empty());
 }

@@ -80,12 +80,14 @@ def test_facts_of_the_cpu() -> None:
         timeout=120,
         INFINI_NUM_THREADS="3",
         INFINI_LAPACK_LIBRARY="none",
+        INFINI_TUNING="off",
     )
     assert done.returncode == 0, done.stderr
     for fact in (
         "('cpu', 'threads of the pool', '3')",
         f"('cpu', 'processors by affinity', '{len(os.sched_getaffinity(0))}')",
         "('cpu', 'LAPACK', 'none: kernels of our own')",
+        "('cpu', 'tuning', 'off: constants')",
         "'processors by quota'",
         "'instruction set of the kernels'",
     ):

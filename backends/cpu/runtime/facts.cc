@@ -5,11 +5,25 @@
 
 #include "../kernels/lapack_library.h"
 #include "../operators.h"
+#include "loop_costs.h"
 #include "machine.h"
 #include "process.h"
+#include "tuning.h"
 
 namespace infini::cpu {
 namespace {
+
+std::string tuning_state() {
+    const TuningMode mode = tuning_mode();
+    if (mode == TuningMode::Off) return "off: constants";
+    const TuningFile file = cpu_tuning_file();
+    LoopCosts::Values values;
+    if (const std::string problem = file.read(values); !problem.empty()) return problem;
+    const std::string mode_name = name_of(mode);
+    if (LoopCosts(values, process->pool.size()).empty())
+        return mode_name + ": constants, as nothing was measured for this pool";
+    return mode_name + ": values of " + file.path();
+}
 
 std::string facts() {
     const size_t quota = processor_quota();
@@ -21,6 +35,7 @@ std::string facts() {
     text += "\nthreads of the pool: " + std::to_string(process->pool.size());
     text += "\nprocessors by affinity: " + (cores ? std::to_string(cores) : "unknown");
     text += "\nprocessors by quota: " + (quota < 1'000'000 ? std::to_string(quota) : "no limit");
+    text += "\ntuning: " + tuning_state();
     text += "\nLAPACK: " + (library.empty() ? "none: kernels of our own" : library);
     return text + "\n";
 }

@@ -28,9 +28,8 @@ public:
 
     bool empty() const { return steps_.empty(); }
 
-    // At most how many threads `count` items are worth of which `grain` take kRangeNs.
-    size_t threads(size_t count, size_t grain) const {
-        const double ranges = double(count) / double(grain);
+    // At most how many threads a loop is worth that takes one of them `ranges` times kRangeNs.
+    size_t threads(double ranges) const {
         size_t most = 1;
         for (const Step &step : steps_) {
             if (ranges < step.ranges) break;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "../kernels/threads.h"
+#include "../kernels/worth_threads.h"
 #include "../operators.h"
 #include "../processor.h"
 #include "environment.h"
@@ -79,6 +80,14 @@ const char *instruction_set() { return registry().best; }
 
 // Kernels divide their work and workspaces by what may be; a limit only makes loops narrower.
 size_t thread_count() { return process->pool.size(); }
+
+void parallel_work(size_t count, size_t grain, double ranges,
+                   void (*call)(const void *, size_t, size_t), const void *body) {
+    process->pool.parallel_for(count, grain, ranges,
+                               [&](size_t begin, size_t end) { call(body, begin, end); });
+}
+
+size_t worth_threads(double ranges) { return process->pool.worth_threads(ranges); }
 
 void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size_t, size_t),
                      const void *body) {

@@ -127,14 +127,20 @@ const LoopCosts &ThreadPool::find_costs() {
     return *found;
 }
 
-void ThreadPool::run(Loop &loop, size_t grain) {
+inline const LoopCosts &ThreadPool::costs() {
+    const LoopCosts *found = costs_.load(std::memory_order_acquire);
+    return found ? *found : find_costs();
+}
+
+size_t ThreadPool::worth_threads(double ranges) {
+    const LoopCosts &found = costs();
+    return found.empty() ? size_ : found.threads(ranges);
+}
+
+void ThreadPool::run(Loop &loop, size_t grain, double ranges) {
     size_t limit = this->limit();
-    const LoopCosts *costs = costs_.load(std::memory_order_acquire);
-    if (!costs) [[unlikely]]
-        costs = &find_costs();
-    // A grain of one item says only that the item takes no less than a range does.
-    if (grain > 1 && !costs->empty()) {
-        limit = std::min(limit, costs->threads(loop.count, grain));
+    if (const LoopCosts &found = costs(); !found.empty()) {
+        limit = std::min(limit, found.threads(ranges));
         if (limit == 1) return loop.call(loop.body, 0, loop.count);
     }
     run_on(loop, grain, limit);

@@ -33,11 +33,21 @@ public:
     size_t limit() const { return limit_.load(std::memory_order_relaxed); }
     void set_limit(size_t threads);
 
+    // How many a loop is worth that takes one thread `ranges` times 10 microseconds.
+    size_t worth_threads(double ranges);
+
     // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain`
     // but the last, in no particular order and on several threads. Returns when all are done.
     // `body` must not throw.
     template <class Body>
     void parallel_for(size_t count, size_t grain, const Body &body) {
+        // A grain of one item says only that the item takes no less than a range does.
+        parallel_for(count, grain, grain > 1 ? double(count) / double(grain) : kUnknown, body);
+    }
+
+    // The same, on as many threads as `ranges` times 10 microseconds of work are worth.
+    template <class Body>
+    void parallel_for(size_t count, size_t grain, double ranges, const Body &body) {
         if (limit() == 1 || count <= grain) {
             if (count) body(size_t(0), count);
             return;
@@ -48,7 +58,7 @@ public:
         };
         loop.body = &body;
         loop.count = count;
-        run(loop, grain);
+        run(loop, grain, ranges);
     }
 
     // The same on so many threads, whatever the limit, to measure what threads cost.
@@ -64,6 +74,8 @@ public:
     }
 
 private:
+    static constexpr double kUnknown = 1e300;
+
     // How many pieces of a thread's part are taken, below the number of the loop that it is about:
     // a counter of an earlier loop counts as 0, so nobody has to reset them.
     struct alignas(64) Part {
@@ -98,8 +110,9 @@ private:
     };
     static constexpr size_t kPlaces = 8;  // loops at a time; more have their caller alone
 
-    void run(Loop &loop, size_t grain);
+    void run(Loop &loop, size_t grain, double ranges);
     void run_on(Loop &loop, size_t grain, size_t limit);
+    const LoopCosts &costs();
     const LoopCosts &find_costs();
     bool offer(Loop &loop);
     void take_back(const Loop &loop);

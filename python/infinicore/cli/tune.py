@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from infinicore import rt
@@ -25,6 +26,8 @@ def run(device: str | None, show: bool) -> int:
         if report:
             reports += 1
             status = max(status, _print(backend.name, report))
+    if reports and not show and (load := os.getloadavg()[0]) > (os.cpu_count() or 1) / 2:
+        print(f"\nthe machine is busy (load {load:.1f}): measure again when it is idle")
     if not reports:
         print(f"nothing is measured for {device or 'these devices'}: constants are used")
     return status

@@ -4,6 +4,7 @@
 
 #include "amx_block.h"
 #include "floats.h"
+#include "worth_threads.h"
 
 namespace infini::cpu {
 namespace {
@@ -80,6 +81,8 @@ Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t long
     most_blocks = rows / block_rows + sequences;
     double work = double(rows) * double(h.heads) * double(keys) * double(h.depth + h.value_depth);
     workers = work < kAlone ? 1 : int64_t(thread_count());
+    // Splits follow from all workers, so that results do not depend on what was measured.
+    runners = workers == 1 ? 1 : std::min(workers, int64_t(worth_threads(2 * work / kAlone)));
     if (h.invariant) {
         // Keys are never divided; rows are, down to one, until all threads are busy.
         block_rows = std::min(block_rows, kInvariantRows);

@@ -42,6 +42,7 @@ struct Division {
     int64_t block_rows;   // rows of a block at most
     int64_t most_blocks;  // of all sequences together, for each key head
     int64_t workers, splits;
+    int64_t runners;  // of the workers: those that the work is worth
     int64_t depth, value_depth;
 
     // `rows`: of all sequences together; `longest`: rows of one sequence at most; `keys`: of a
@@ -146,7 +147,7 @@ void attend_all(const Heads &heads, const Division &d, char *workspace, const Fi
 
     // Threads take tasks as they become free. The last blocks see most keys and come first.
     std::atomic<int64_t> next{0};
-    parallel_for(size_t(std::min(d.workers, tasks)), 1, [&](size_t begin, size_t end) {
+    parallel_for(size_t(std::min(d.runners, tasks)), 1, [&](size_t begin, size_t end) {
         char *scratch = at + int64_t(begin) * scratch_bytes;
         for (size_t worker = begin; worker < end; ++worker)
             for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {

@@ -6,7 +6,7 @@
 #include "program/cast.h"
 #include "program/runner.h"
 #include "program/tile.h"
-#include "threads.h"
+#include "worth_threads.h"
 
 namespace infini::cpu::program {
 namespace {
@@ -39,22 +39,23 @@ public:
             bases[n] = access_[n] == kUnused ? nullptr : nest_.slots[n].base(arguments);
         const int64_t n = nest_.kept.size[inner()];
         const int64_t outer = outer_total();
+        const auto ranges = [&] { return double(outer) * double(n) / double(grain_); };
         if (tile_) {
             const int64_t rows = nest_.kept.size[inner() - 1];
             const int64_t down = (rows + tile_rows_ - 1) / tile_rows_;
             const int64_t across = (n + tile_columns_ - 1) / tile_columns_;
             const int64_t grain = std::max<int64_t>(1, grain_ / (tile_rows_ * tile_columns_));
-            parallel_for(size_t(outer * down * across), size_t(grain),
-                         [&](size_t begin, size_t end) {
-                             Task task(*this, shared, bases);
-                             for (int64_t t = int64_t(begin); t < int64_t(end); ++t) {
-                                 task.start_row(t / (down * across));
-                                 const int64_t r = t / across % down * tile_rows_,
-                                               c = t % across * tile_columns_;
-                                 task.tile(r, std::min(tile_rows_, rows - r), c,
-                                           std::min(tile_columns_, n - c));
-                             }
-                         });
+            parallel_for_work(size_t(outer * down * across), size_t(grain), ranges() * double(rows),
+                              [&](size_t begin, size_t end) {
+                                  Task task(*this, shared, bases);
+                                  for (int64_t t = int64_t(begin); t < int64_t(end); ++t) {
+                                      task.start_row(t / (down * across));
+                                      const int64_t r = t / across % down * tile_rows_,
+                                                    c = t % across * tile_columns_;
+                                      task.tile(r, std::min(tile_rows_, rows - r), c,
+                                                std::min(tile_columns_, n - c));
+                                  }
+                              });
             return;
         }
         // Divisions take longer than a small map: rows that are not split need none.
@@ -71,22 +72,22 @@ public:
                 }
             };
             if (outer == 1) return rows(0, 1);
-            return parallel_for(size_t(outer),
-                                size_t(std::max<int64_t>(1, grain_ / std::max<int64_t>(n, 1))),
-                                rows);
+            const int64_t grain = std::max<int64_t>(1, grain_ / std::max<int64_t>(n, 1));
+            return parallel_for_work(size_t(outer), size_t(grain), ranges(), rows);
         }
         const int64_t piece = kPiece, pieces = (n + piece - 1) / piece;
         const int64_t grain = std::max<int64_t>(1, grain_ / piece);
-        parallel_for(size_t(outer * pieces), size_t(grain), [&](size_t begin, size_t end) {
-            Task task(*this, shared, bases);
-            for (int64_t t = int64_t(begin); t < int64_t(end);) {
-                const int64_t first = t % pieces;
-                const int64_t last = std::min(pieces, first + int64_t(end) - t);
-                task.start_row(t / pieces);
-                task.span(first * piece, std::min(n, last * piece));
-                t += last - first;
-            }
-        });
+        parallel_for_work(size_t(outer * pieces), size_t(grain), ranges(),
+                          [&](size_t begin, size_t end) {
+                              Task task(*this, shared, bases);
+                              for (int64_t t = int64_t(begin); t < int64_t(end);) {
+                                  const int64_t first = t % pieces;
+                                  const int64_t last = std::min(pieces, first + int64_t(end) - t);
+                                  task.start_row(t / pieces);
+                                  task.span(first * piece, std::min(n, last * piece));
+                                  t += last - first;
+                              }
+                          });
     }
 
 private:

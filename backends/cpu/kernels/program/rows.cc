@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "threads.h"
+#include "worth_threads.h"
 
 namespace infini::cpu::program {
 
@@ -21,7 +22,7 @@ void Rows::run(const Arguments &arguments, char *workspace) const {
         return Group{number / tiles_ * columns + column, std::min(group_, columns - column),
                      memory};
     };
-    parallel_for(size_t(parts_), 1, [&](size_t begin, size_t end) {
+    parallel_for_work(size_t(parts_), 1, ranges_, [&](size_t begin, size_t end) {
         for (int64_t part = int64_t(begin); part < int64_t(end); ++part)
             for (int64_t g = part * groups_ / parts_; g < (part + 1) * groups_ / parts_; ++g)
                 run_group(run, group_of(g, workspace + part * group_bytes_));

@@ -131,6 +131,7 @@ private:
     std::vector<int> cache_;     // number of the cache of a slot, or -1
     int caches_ = 0;
     int64_t group_ = 1, block_ = kBlock, chunk_ = 0, chunks_ = 1, groups_ = 1, parts_ = 1;
+    double ranges_ = 0;                 // of work, each worth a thread
     int64_t runs_ = 1;                  // of a row
     std::vector<int64_t> run_offsets_;  // by slot and run; empty: there are too many
     int64_t tiles_ = 1;                 // across: groups for each value of the outer dimensions

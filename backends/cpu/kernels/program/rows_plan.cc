@@ -156,6 +156,7 @@ void Rows::choose_sizes() {
         for (const Stage &stage : nest_.stages)
             if (!stage.rows) cost += 1 + (stage.functor ? stage.functor->cost : 0);
         const int64_t least = std::max<int64_t>(1024, kWorth / 2 / (1 + cost / 4));
+        ranges_ = double(total) / double(least);
         parts_ = std::max<int64_t>(1, std::min({groups_, threads * 4, total / least}));
     }
     cache_.assign(nest_.slots.size(), -1);
