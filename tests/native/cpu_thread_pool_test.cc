@@ -80,6 +80,8 @@ void test_costs() {
     CHECK_EQ(costs.threads(2.0), 4);
     CHECK_EQ(costs.threads(1000.0), 4);
     CHECK_EQ(costs.threads(10000000.0), 6);
+    values[LoopCosts::key(6, 3)] = 5e9;  // disturbed: 4 threads cost less
+    CHECK_EQ(LoopCosts(values, 6).threads(2.0), 4);
     values.erase(LoopCosts::key(6, 3));
     CHECK(LoopCosts(values, 6).empty());
 }

@@ -29,9 +29,10 @@ void work(size_t items, int rounds) {
     }
 }
 
-// The median time of a call, in nanoseconds.
+// The time of a call, in nanoseconds: of batches of calls, the lower quartile, as other programs only
+// make it longer.
 template <class Call>
-double median_ns(Call call) {
+double time_ns(Call call) {
     constexpr int kBatches = 15, kLeastBatches = 5, kCalls = 32;
     constexpr int64_t kMostNs = 30'000'000;
     std::vector<double> times;
@@ -42,8 +43,8 @@ double median_ns(Call call) {
         times.push_back(double(now_ns() - start) / kCalls);
         if (i + 1 >= kLeastBatches && now_ns() - begin > kMostNs) break;
     }
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    return times[times.size() / 2];
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 4];
 }
 
 }  // namespace
@@ -73,16 +74,16 @@ std::string LoopCosts::key(size_t pool_size, size_t threads) {
 void LoopCosts::measure(ThreadPool &pool, Values &values) {
     constexpr int kTrial = 20'000;
     work(1, kTrial);
-    const double trial = median_ns([] { work(1, kTrial); });
+    const double trial = time_ns([] { work(1, kTrial); });
     const int rounds = std::max(1, int(kRangeNs / kItems * kTrial / std::max(trial, 1.0)));
-    const double alone = median_ns([=] { work(kItems, rounds); });
+    const double alone = time_ns([=] { work(kItems, rounds); });
     for (size_t threads : measured_sizes(pool.size())) {
         auto loop = [&, threads] {
             pool.parallel_on(threads, kItems * threads,
                              [=](size_t begin, size_t end) { work(end - begin, rounds); });
         };
         for (int i = 0; i < 8; ++i) loop();  // starts the threads
-        const double ns = std::round(std::max(0.0, median_ns(loop) - alone));
+        const double ns = std::round(std::max(0.0, time_ns(loop) - alone));
         values[key(pool.size(), threads)] = ns;
     }
 }
@@ -94,6 +95,9 @@ LoopCosts::LoopCosts(const Values &values, size_t pool_size) {
         if (found == values.end()) return;
         costs.push_back({threads, found->second});
     }
+    // Fewer threads cost no more: a larger measurement was disturbed.
+    for (size_t i = costs.size(); i-- > 1;)
+        costs[i - 1].ns = std::min(costs[i - 1].ns, costs[i].ns);
     set(costs);
 }
 
@@ -103,10 +107,9 @@ void LoopCosts::set(const std::vector<Cost> &costs) {
     double least = 0;
     for (const Cost &cost : costs) {
         const double saved = 1.0 / double(before.threads) - 1.0 / double(cost.threads);
-        const double more = std::max(0.0, cost.ns - before.ns);
-        least = std::max(least, more / saved / kRangeNs);
+        least = std::max(least, (cost.ns - before.ns) / saved / kRangeNs);
         steps_.push_back({least, cost.threads});
-        before = {cost.threads, std::max(cost.ns, before.ns)};
+        before = cost;
     }
 }
 
