@@ -22,7 +22,7 @@ def add_arguments(commands: Any) -> None:
     chat = commands.add_parser(
         "chat",
         help="talk to a language model",
-        description="Talk to a language model. An empty line or Ctrl-D ends it; /new forgets the"
+        description="Talk to a language model. An empty line or Ctrl-D ends it; /new starts a new"
         " conversation.",
     )
     chat.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
@@ -56,7 +56,7 @@ def add_arguments(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="another Host name to accept; without a key only localhost is",
+        help="an additional Host name to accept; without a key only localhost is accepted",
     )
     serve.add_argument("--name", help="the model's name in the API (default: the file's)")
     serve.add_argument(
@@ -64,14 +64,14 @@ def add_arguments(commands: Any) -> None:
         type=int,
         default=256,
         metavar="N",
-        help="requests that may wait; further ones are refused with 429 (default: %(default)s)",
+        help="limit of waiting requests; more are refused with status 429 (default: %(default)s)",
     )
     _engine_options(serve)
 
     bench = commands.add_parser(
         "bench",
         help="measure the speed of a language model",
-        description="Measure how many tokens per second a model reads and generates.",
+        description="Measure the speed of prompt processing and generation in tokens per second.",
     )
     bench.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
     bench.add_argument(
@@ -82,7 +82,7 @@ def add_arguments(commands: Any) -> None:
     )
     bench.add_argument("--batch", default="1", metavar="N,...", help="batch sizes (%(default)s)")
     bench.add_argument(
-        "--repeat", type=int, default=3, metavar="N", help="runs; the best one counts (%(default)s)"
+        "--repeat", type=int, default=3, metavar="N", help="runs; reports the best (%(default)s)"
     )
     bench.add_argument(
         "--json", metavar="FILE", help="write the results to FILE, or print them if it is -"
@@ -105,7 +105,7 @@ def _engine_options(parser: argparse.ArgumentParser) -> None:
         "--pp", type=int, default=1, metavar="N", help="pipeline parallelism: stages"
     )
     group.add_argument("--device", metavar="NAME", help="cpu, nvidia, nvidia:1, ...")
-    group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="to compute in")
+    group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="compute dtype")
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads (INFINI_NUM_THREADS)")
     group.add_argument("--max-length", type=int, metavar="N", help="maximum tokens per request")
     group.add_argument("--cache-tokens", type=int, metavar="N", help="size of the key/value cache")
@@ -117,7 +117,7 @@ def _engine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--batch-invariant",
         action="store_true",
-        help="results of a request do not depend, bit for bit, on what else runs; slower",
+        help="make the results of a request bitwise independent of what else runs; slower",
     )
 
 
@@ -262,7 +262,7 @@ def _converse(llm: Any, options: argparse.Namespace) -> int:
         messages.append({"role": "assistant", "content": answer})
         if sys.stdout.isatty():
             seconds = time.monotonic() - begin
-            print(f"\033[2m({count / seconds:.0f} pieces a second)\033[0m", file=sys.stderr)
+            print(f"\033[2m({count / seconds:.0f} pieces/s)\033[0m", file=sys.stderr)
         if options.message is not None:
             return 0
 

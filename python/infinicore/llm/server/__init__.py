@@ -73,7 +73,7 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     if key is None and not is_local:
         print(
             f"infini serve: {options.host} can be reached from other machines, and there is no"
-            " --api-key: everybody may use this server",
+            " --api-key: anyone can use this server",
             file=sys.stderr,
         )
     hosts = None

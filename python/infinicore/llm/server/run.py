@@ -84,8 +84,8 @@ class Draining(uvicorn.Server):
             self._told = True
             if waiting := len(self._worker.open):
                 print(
-                    f"shutting down: {waiting} requests run to their ends; a second signal"
-                    " drops them",
+                    f"shutting down: waiting for {waiting} running requests; a second"
+                    " signal cancels them",
                     file=sys.stderr,
                     flush=True,
                 )
