@@ -12,8 +12,8 @@ using ExecutorOut = aclOpExecutor **;
 
 constexpr int8_t kKeepDtype = 0;  // cubeMathType: F32 is not rounded for the cube unit
 
-// A function of two steps. The first is called once more when the plan is made, with tensors that
-// have no data, to learn how much workspace it wants.
+// A function with two steps. The first is also called when the plan is made, with tensors without
+// data, to get the workspace size.
 class TwoStepPlan : public LibraryPlan {
 public:
     TwoStepPlan(const Operation &operation, std::vector<int> tensors) {
@@ -70,7 +70,7 @@ public:
         const float alpha = float(arguments.number(0)), beta = float(arguments.number(1));
         const bool plain = alpha == 1 && beta == 0;
         *call = plain ? "aclnnMatmul" : batched_ ? "aclnnBaddbmm" : "aclnnGemm";
-        // The others may read c even where it counts nothing.
+        // The others may read c even if beta is 0.
         if (!plain && beta == 0)
             if (int code = clear(c, stream)) return code;
         const Prepared prepared = prepare(c, a, b, alpha, beta);

@@ -47,7 +47,7 @@ bool is_cached(const Operation &operation) {
     const std::string name = operation.name();
     if (is_cache_write(operation)) return true;
     if (name == "flash_attention") {
-        // A row does the rest.
+        // The remaining cases are rows of the table.
         const bool causal = operation.integer(1) != 0;
         const int64_t keys = operation.tensor(2).size(2), queries = operation.tensor(1).size(2);
         return operation.tensor(4) || keys == 0 || (causal && keys < queries);

@@ -13,14 +13,13 @@ public:
           size_(need_symbol((std::string(name) + "GetWorkspaceSize").c_str())),
           run_(need<Run>(name)) {}
 
-    // The first step alone: how much workspace it wants. The call has all arguments but the last
-    // two.
+    // Only the first step: the workspace size. The call has all arguments except the last two.
     int bytes(Call call, uint64_t *bytes) const {
         aclOpExecutor *executor = nullptr;
         return prepare(call, bytes, &executor);
     }
 
-    // Both steps, with the workspace that is there if it is enough.
+    // Both steps, with the given workspace if it is large enough.
     int run(Call call, void *stream, void *given, size_t given_bytes, const OwnWorkspace &own,
             const char **called) const {
         *called = name_;

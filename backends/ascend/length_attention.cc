@@ -1,5 +1,5 @@
-// Attention of each batch entry to its own number of keys, which is in memory of the device: one
-// aclnnPromptFlashAttentionV3 for each entry.
+// Attention of each batch entry over its own number of keys, which is in device memory: one call of
+// aclnnPromptFlashAttentionV3 per entry.
 #include <algorithm>
 
 #include "backends/ascend/cached.h"
@@ -58,7 +58,7 @@ public:
             return kExplained;
         for (int64_t b = 0; b < q_.size[0]; ++b) {
             const int64_t total = std::clamp<int64_t>(totals[size_t(b)], 0, keys);
-            // The first queries see nothing, and give zeros.
+            // The first queries have no visible keys, and give zeros.
             const int64_t begin = total == 0 ? queries
                                   : causal_  ? std::max<int64_t>(0, queries - total)
                                              : 0;

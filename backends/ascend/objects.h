@@ -19,7 +19,7 @@ constexpr int kFormatNd = 2;
 // aclDataType, or -1.
 int type_of(int dtype);
 
-// A function of the library or of the runtime; a Refusal names it where neither has it.
+// A function of the library or of the runtime; throws a Refusal that names it if neither has it.
 void *need_symbol(const char *symbol);
 template <class F>
 F need(const char *symbol) {
@@ -40,7 +40,7 @@ private:
     aclTensor *tensor_ = nullptr;
 };
 
-// A list of one tensor, which is the list's own.
+// A list of one tensor, owned by the list.
 class TensorListObject {
 public:
     TensorListObject(const Shape &shape, void *data);

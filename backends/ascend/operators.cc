@@ -5,10 +5,10 @@
 namespace infini::vendor_runtime::ascend {
 namespace {
 
-constexpr int64_t kMaskSide = 2048;  // of the mask that the causal modes want
+constexpr int64_t kMaskSide = 2048;  // size of the mask that the causal modes require
 
-// 3, 4: result and source as integers; 5: the indices, of which those that name nothing became
-// others; 6: which ones that are, 7: the same, as the result wants it.
+// 3, 4: result and source as integers; 5: the indices, with invalid ones replaced; 6: a mask of
+// those, 7: the same in the shape of the result.
 std::vector<Extra> picked(Shape out, Shape in, const Shape &index, const Shape &mask) {
     out.dtype = in.dtype = moved_type(out.dtype);
     Shape wrong = dense_shape(index);
@@ -20,7 +20,7 @@ std::vector<Extra> picked(Shape out, Shape in, const Shape &index, const Shape &
             {mask, 6, 0, {}}};
 }
 
-// 3: the gate, then what it lets through, in rows of twice the length; 4, 5: its halves.
+// 3: gate and up values in rows of twice the length; 4, 5: the halves.
 std::vector<Extra> side_by_side(const Operation &o) {
     Shape both(o.tensor(0));
     const int64_t length = both.size[both.ndim - 1];
@@ -32,8 +32,8 @@ std::vector<Extra> side_by_side(const Operation &o) {
 }
 
 // 5, 6: cosines and sines of all elements of a head, by token; 7 .. 10: those of the first and the
-// second elements of pairs; 11, 12: x and y with four dimensions; 13, 14: 5 and 6 that fit to them;
-// 15: positions.
+// second elements of pairs; 11, 12: x and y with four dimensions; 13, 14: 5 and 6 in a matching
+// shape; 15: positions.
 std::vector<Extra> rope_tables(const Operation &o) {
     const Tensor y = o.tensor(0);
     const int64_t tokens = y.size(-3), width = y.size(-1), half = width / 2;
@@ -70,7 +70,7 @@ std::vector<Extra> attention_mask(const Operation &) {
 }
 
 // 6, 7: where keys and values go; 8 .. 10: queries, and all keys and values so far, as a batch of
-// one; 11: the result as the library orders it; 12: the mask.
+// one; 11: the result in the library's layout; 12: the mask.
 std::vector<Extra> cache_views(const Operation &o) {
     const int64_t pos = o.integer(0), count = o.tensor(1).size(1), end = pos + count;
     std::vector<Extra> made;
@@ -100,7 +100,7 @@ std::vector<Extra> cache_views(const Operation &o) {
     return made;
 }
 
-// The softmax of rows of which the mask hides the end.
+// The softmax of rows whose ends are masked.
 std::vector<Extra> softmax_mask(const Operation &o) {
     const Tensor y = o.tensor(0);
     std::vector<Extra> made = extras::dense_copy(o);
@@ -180,7 +180,7 @@ const Condition all_dimensions = {
         return is_float(x.dtype) && x.contiguous() && int(o.count(0)) == x.ndim;
     },
     "F16, BF16 or F32, along one dimension or of all elements of a contiguous tensor"};
-// Bits of the elements are moved, so their type does not matter.
+// Elements are only copied, so their type does not matter.
 const Condition some_source = {
     [](const Operation &o) { return o.tensor(1).numel() > 0 || o.tensor(0).numel() == 0; },
     "a source that has elements"};
@@ -228,8 +228,8 @@ const Condition no_zero_point = {[](const Operation &o) { return !o.tensor(3); }
      kMedium,                                                              \
      "its modes: 0 for halves, 1 for pairs"}
 
-// Elements that indices name, and zeros where they name nothing: the library reads beyond the source
-// there, so it gets other indices.
+// Elements at the indices, and zeros for invalid ones: the library would read out of bounds there,
+// so it gets replaced indices.
 #define INFINI_PICK(function)                                               \
     {"aclnnClamp", {tensor(2), whole(0), last_index(4, 0), tensor(5)}},     \
         {"aclnnNeTensor", {tensor(2), tensor(5), tensor(6)}},               \

@@ -1,5 +1,5 @@
 // Paged attention: aclnnIncreFlashAttentionV4 for one query of each sequence, and
-// aclnnFusedInferAttentionScoreV3 for any number of them. Both want lengths on the host.
+// aclnnFusedInferAttentionScoreV3 for any number of them. Both require lengths on the host.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,8 @@ size_t bytes_of(const Shape &shape) {
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Tensors: out, q, keys, values, tables, lengths, then bounds but for paged_attention, then slopes.
+// Tensors: out, q, keys, values, tables, lengths, then bounds (except for paged_attention), then
+// slopes.
 struct Operands {
     explicit Operands(const Operation &o) {
         const bool decodes = strcmp(o.name(), "paged_attention") == 0;
@@ -38,7 +39,7 @@ struct Operands {
     bool single;
 };
 
-// What the functions take; null: this case too.
+// The supported cases, as text; null: this case is supported.
 const char *unfit(const Operation &o, const Operands &operands) {
     const Tensor out = o.tensor(0), q = o.tensor(1), k = o.tensor(2), v = o.tensor(3);
     const int64_t most_rows = operands.single ? 512 : 128, most_size = operands.single ? 512 : 256;
@@ -187,7 +188,7 @@ private:
         return attend_.run(c, stream, nullptr, 0, own_, call);
     }
 
-    // Queries that see nothing give zeros.
+    // Queries without visible keys give zeros.
     int clear(void *stream, void *out, int64_t queries, bool sees_any, const PagedLists &lists,
               const char **call) const {
         const size_t row = bytes_of(q_) / size_t(queries);

@@ -1,5 +1,5 @@
-// Carries a row out: each aclnn function in two steps. The first is also called when the plan is
-// made, with tensors that have no data, to learn how much workspace it wants.
+// Runs a row: each aclnn function in two steps. The first is also called when the plan is made,
+// with tensors without data, to get the workspace size.
 #include <algorithm>
 
 #include "backends/ascend/objects.h"
@@ -55,7 +55,7 @@ private:
         void *size;
         Run run;
     };
-    // For as long as one function needs them.
+    // Alive for the duration of one function.
     struct Objects {
         std::vector<TensorObject> tensors;
         std::vector<ScalarObject> scalars;

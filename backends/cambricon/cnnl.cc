@@ -16,7 +16,7 @@ bool is_taken(int dtype) {
     return dtype == INFINI_DTYPE_F16 || dtype == INFINI_DTYPE_BF16 || dtype == INFINI_DTYPE_F32;
 }
 
-// The functions of a product, found once; Refusal names the first that is missing.
+// The functions of a product, looked up once; throws a Refusal that names the first missing one.
 struct Functions {
     using Make = int (*)(Handle *);
     using Destroy = int (*)(Handle);
@@ -43,7 +43,7 @@ const Functions &functions() {
     return found;
 }
 
-// An object of the library, which is destroyed also where the plan's constructor throws.
+// An object of the library, which is also destroyed if the plan's constructor throws.
 struct Owned {
     ~Owned() {
         if (handle) destroy(handle);
@@ -66,7 +66,7 @@ public:
         const int32_t yes = 1, no = 0;
         good(f_.set_product(product_.handle, kUseStride, &yes, sizeof yes),
              "cnnlSetMatMulDescAttr");
-        // It is on by default, and F32 would lose half of its digits.
+        // On by default, which would lose half of the precision of F32.
         good(f_.set_product(product_.handle, kAllowTf32, &no, sizeof no), "cnnlSetMatMulDescAttr");
         for (int i : {0, 1, 2}) describe(operation.tensor(i), c);
         good(f_.make_algo(&algo_.handle), "cnnlCreateMatMulAlgo");
@@ -116,7 +116,7 @@ std::unique_ptr<LibraryPlan> plan_write(int device, const Operation &operation) 
     using Copy = int (*)(Handle, Handle, const void *, Handle, void *);
     Shared &shared = Shared::of(device);
     const auto copy = need<Copy>("cnnlCopy");
-    // What the library does not take is refused now.
+    // Unsupported cases are refused now.
     for (const auto &[to, from] : largest_copies(operation))
         if (to.size[0] * to.size[1] * to.size[2] > 0)
             for (const Shape &shape : {to, from}) static_cast<void>(Descriptor{shape});

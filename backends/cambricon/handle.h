@@ -1,4 +1,4 @@
-// What all uses of CNNL need: a handle for each device, and descriptors of tensors.
+// Shared by all uses of CNNL: a handle for each device, and tensor descriptors.
 #pragma once
 
 #include <mutex>
@@ -14,7 +14,7 @@ using Handle = void *;
 // cnnlDataType_t, or -1.
 int type_of(int dtype);
 
-// A function of CNNL's, or of another name that older versions have; a Refusal names it.
+// A function of CNNL, or its name in older versions; throws a Refusal that names it if missing.
 void *need_symbol(const char *symbol, const char *older = nullptr);
 template <class F>
 F need(const char *symbol, const char *older = nullptr) {
@@ -24,14 +24,14 @@ F need(const char *symbol, const char *older = nullptr) {
 // Throws a Refusal if a call failed.
 void good(int code, const char *symbol);
 
-// A handle of the library for each device; calls through it are one at a time.
+// A handle of the library for each device; calls through it are serialized.
 struct Shared {
     std::mutex lock;
     Handle handle = nullptr;
 
-    // Makes the handle if it is not there. The calling thread's device is `device`.
+    // Creates the handle if necessary. The calling thread's device is `device`.
     static Shared &of(int device);
-    // The lock is held. The vendor's code.
+    // Called with the lock held. Returns the vendor's code.
     int use(void *queue);
 };
 

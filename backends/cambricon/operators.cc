@@ -49,7 +49,7 @@ const Condition plain_attention = {
     "parameters"};
 const Condition unmasked = {
     [](const Operation &o) { return o.integer(1) == 0 || o.tensor(1).size(2) == 1; }, "no mask"};
-// No public source says to which corner the mask belongs where these differ.
+// No public source documents to which corner the mask is aligned if these differ.
 const Condition square_mask = {[](const Operation &o) {
                                    return o.integer(1) != 0 &&
                                           o.tensor(1).size(2) == o.tensor(2).size(2);
@@ -83,7 +83,7 @@ const Condition square_mask = {[](const Operation &o) {
         }                                                                                       \
     }
 
-// c = sign * a * b + keep * c, where b repeats itself.
+// c = sign * a * b + keep * c, where b is broadcast.
 #define INFINI_MULTIPLY(sign, a, b, keep, c)                                                \
     {                                                                                       \
         "cnnlOpTensor",                                                                     \
@@ -197,7 +197,7 @@ extern const OperatorRow kRows[] = {
     INFINI_ACTIVATION("relu", "CNNL_ACTIVATION_RELU"),
     INFINI_ACTIVATION("sigmoid", "CNNL_ACTIVATION_SIGMOID"),
     INFINI_ACTIVATION("tanh", "CNNL_ACTIVATION_TANH"),
-    // cnnlRotaryEmbedding_v2 has flags that no public source explains: pairs are multiplied here.
+    // cnnlRotaryEmbedding_v2 has undocumented flags, so pairs are multiplied here.
     {"rope",
      {rotary, forward, in_f32},
      {INFINI_LOOK_UP(4, 17, 5), INFINI_LOOK_UP(3, 17, 6), INFINI_COPY(11, 9), INFINI_COPY(12, 10),
@@ -280,7 +280,7 @@ extern const OperatorRow kRows[] = {
      nullptr,
      true},
 
-    // What no public source tells well enough, or what the library does not have.
+    // Operators that are insufficiently documented, or missing in the library.
     {"int8_gemm",
      {},
      {},

@@ -1,4 +1,4 @@
-// Operators that CNNL does, as rows.
+// Operators implemented by CNNL, as rows of a table.
 #pragma once
 
 #include "backends/vendor_runtime/library.h"
@@ -6,7 +6,7 @@
 
 namespace infini::vendor_runtime::cambricon {
 
-// Is there a row for it? A Refusal says what is missing where nothing else could do it.
+// Whether there is a row for it. Throws a Refusal with what is missing if nothing else can run it.
 bool has_row(const Operation &operation);
 std::unique_ptr<LibraryPlan> plan_row(int device, const Operation &operation);
 const char *operator_doubts();

@@ -1,4 +1,4 @@
-// Carries a row out. Descriptors are made with the plan; memory is given to each call.
+// Runs a row. Descriptors are created with the plan; memory is passed to each call.
 #include <algorithm>
 
 #include "backends/cambricon/handle.h"

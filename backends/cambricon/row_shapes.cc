@@ -5,7 +5,7 @@
 namespace infini::vendor_runtime::cambricon {
 namespace {
 
-// Half of [B, T, H, D], of which B may be missing: every `step`-th element, or those side by side.
+// Half of [B, T, H, D], where B may be missing: every `step`-th element, or contiguous ones.
 Shape half_of(const Tensor &tensor, int64_t step) {
     Shape four(tensor);
     if (four.ndim == 3) {
@@ -20,7 +20,7 @@ Shape half_of(const Tensor &tensor, int64_t step) {
     return four;
 }
 
-// Where sequences of one length begin, as I32.
+// The starts of sequences of equal length, as I32.
 Extra equal_bounds(int64_t batch, int64_t length) {
     std::vector<int32_t> bounds;
     for (int64_t i = 0; i <= batch; ++i) bounds.push_back(int32_t(i * length));

@@ -42,7 +42,7 @@ const Functions &functions() {
     return found;
 }
 
-// A handle of the library for each device; calls through it are one at a time.
+// A handle of the library for each device; calls through it are serialized.
 struct Shared {
     std::mutex lock;
     Handle handle = nullptr;
@@ -62,7 +62,7 @@ int narrow(int64_t value) {
     return int(value);
 }
 
-// A row-major matrix, or a transposed one, as the library sees it: columns first.
+// A row-major matrix, or a transposed one, in the library's column-major form.
 struct Matrix {
     int transposed;
     int leading;
@@ -107,7 +107,7 @@ public:
                               "gemm: cublasCreate returned " + std::to_string(code)};
     }
 
-    // The library's matrices are stored by columns: c is its transpose, computed as b' @ a'.
+    // The library is column-major, so the transpose of c is computed as b' @ a'.
     int run(void *stream, const Arguments &arguments, const char **call) const override {
         const float alpha = float(arguments.number(0)), beta = float(arguments.number(1));
         void *c = arguments.pointer<void>(0);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMostRuns = 65536;
 
-// A strided tensor and its copy as runs of elements that lie side by side in both.
+// A strided tensor and its copy as runs of elements that are contiguous in both.
 struct Runs {
     Runs(const Shape &to, const Shape &from)
         : to(to), from(from), element(int64_t(infiniSizeOf(infiniDtype_t(to.dtype)))) {
@@ -41,7 +41,7 @@ struct Runs {
     Shape to, from;
     int64_t element;
     int outer = 0;
-    int64_t run = 1, count = 1;  // elements of a run, and how many there are
+    int64_t run = 1, count = 1;  // elements of a run, and the number of runs
 };
 
 void need_copies(const Operation &operation) {

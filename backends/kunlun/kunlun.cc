@@ -13,8 +13,8 @@ using enum Arg;
 constexpr auto kMedium = Confidence::kMedium;
 constexpr int kMainMemory = 0;
 
-// Functions that XRE lacks are the software's: device synchronisation, stream queries, fills, event
-// times. The worker of a stream does what needs them.
+// Functions that XRE lacks are emulated: device synchronisation, stream queries, fills, event
+// times. The worker of a stream runs the work that needs them.
 const Row kRows[] = {
     {Word::kGetDeviceCount, "xpu_device_count", {kOut}},
     {Word::kSetDevice, "xpu_set_device", {kDevice}},
@@ -62,7 +62,7 @@ const Row kRows[] = {
     {Word::kGroupEnd, "bkcl_group_end", {}},
 };
 
-// XRE's texts are in its header alone.
+// XRE's texts are only in its header.
 std::string error_text(int code) {
     constexpr int kFirst = 700;
     constexpr struct {

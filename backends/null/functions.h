@@ -18,7 +18,7 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The quotient towards minus infinity, from the exact remainder, as in Python. By 0 it is infinite.
+// Floor division, from the exact remainder, as in Python. Division by 0 gives infinity.
 inline double floor_quotient(double a, double b) {
     if (b == 0) return a / b;
     const double remainder = std::fmod(a, b);
@@ -265,14 +265,14 @@ inline Function<double> float_function(int op) {
 
 #undef INFINI_FUNCTION
 
-// Null where there is no such function of these values. `single`: the tensors are F32 at most.
+// Null if there is no such function for these values. `single`: no tensor is wider than F32.
 template <class V>
 Function<V> function_of(int op, [[maybe_unused]] bool single) {
     if (Function<V> found = common_function<V>(op)) return found;
     if constexpr (std::is_integral_v<V>) {
         return integer_function<V>(op);
     } else {
-        // The neighbour of a number depends on its type, and values here are always doubles.
+        // The next representable number depends on the type, and values here are always doubles.
         if (single && op == INFINI_NODE_NEXTAFTER)
             return [](V a, V b, V) -> V { return std::nextafter(float(a), float(b)); };
         return float_function(op);

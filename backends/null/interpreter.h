@@ -1,6 +1,6 @@
 // Runs programs (infini/program.h) on the host, one element after the other: all operators that
-// have a program, in every dtype and with any strides. It is slow and meant to be read: a back end
-// starts with it, and later compares its own engine with it.
+// have a program, in every dtype and with any strides. It is slow but readable: a back end starts
+// with it, and later compares its own engine with it.
 //
 //     plan = infini::plain::plan(operation);  // throws Refusal, with the reason
 //     plan->run(arguments);                   // as often as the client asks for it
@@ -31,7 +31,7 @@ public:
     size_t workspace = 0;  // bytes
 };
 
-// A number of the client's as a value: integers lose its fraction, and negative ones wrap.
+// A client's number as a value: truncated for integers; negative numbers wrap if unsigned.
 template <class V>
 V value_of(double number) {
     if (std::is_unsigned_v<V> && number < 0) return V(convert<int64_t>(number));
@@ -69,7 +69,7 @@ struct Stage : program::Stage {
                 node.function = function_of<V>(given.op, single);
                 if (!node.function)
                     refuse("function " + std::to_string(given.op) + " is unknown for its dtypes");
-                // Arguments that a function does not have are passed too, and ignored.
+                // Unused arguments are passed too, and ignored.
                 for (int i = 0; i < 3; ++i) node.args[i] = std::max(given.args[i], int16_t(0));
             }
             nodes.push_back(node);
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    // Wider than values, so that sums of long rows keep their digits; those of integers wrap.
+    // Wider than values, so that sums of long rows stay accurate; integer sums wrap.
     using Sum = std::conditional_t<std::is_integral_v<V>, uint64_t, long double>;
 
     // The first of equal elements wins, and the first NaN.
@@ -288,10 +288,10 @@ private:
     }
 
     std::vector<Phase<V>> phases_;
-    size_t spilled_ = 0;  // bytes that phases leave for later ones; the temporaries follow
+    size_t spilled_ = 0;  // bytes kept for later phases; the temporaries follow
 };
 
-// Does the program use only what this version of the contract has?
+// Whether the program uses only features of this version of the contract.
 inline bool is_known(const InfiniProgram &given) {
     bool known = !(given.flags & ~uint32_t(INFINI_PROGRAM_WIDE | INFINI_PROGRAM_BLAS));
     for (int i = 0; i < given.operand_count; ++i)

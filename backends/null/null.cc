@@ -1,6 +1,6 @@
 // The smallest correct back end: one device that is the host itself. Work is done inside submit,
-// before it returns, so streams and events have nothing to wait for. Clone it (README.md says how)
-// and replace one part after the other.
+// before it returns, so streams and events have nothing to wait for. Clone it (see README.md) and
+// replace one part after the other.
 #include <infini/backend.h>
 
 #include <atomic>
@@ -79,7 +79,7 @@ struct Event {
 };
 
 Error stream_create(int, unsigned, int, void **stream) {
-    static char any;  // streams have no state, so one object stands for all of them
+    static char any;  // streams have no state, so one object serves all of them
     *stream = &any;
     return infinirtSuccess;
 }
@@ -119,7 +119,7 @@ Error submit(int, void *, const InfiniWork *work, size_t count) {
                 static_cast<Event *>(work[i].as.event)->record();
                 break;
             case INFINI_WORK_WAIT:
-                break;  // whatever was recorded is done
+                break;  // all recorded work is complete
             case INFINI_WORK_KERNEL:
                 work[i].as.kernel.plan->program->run({*work[i].as.kernel.arguments});
                 break;

@@ -15,7 +15,7 @@ namespace infini::plain {
 
 // ---- Formats that C++ lacks ---------------------------------------------------------------------
 
-// BOOL in memory: any byte, and all but 0 are true.
+// BOOL in memory: any byte; all except 0 are true.
 struct Bool {
     uint8_t bits;
 };
@@ -40,7 +40,7 @@ struct SmallFloat {
         return bits & kSign ? -x : x;
     }
 
-    // To the nearest number, ties to even; what is too large becomes the limit.
+    // To the nearest number, ties to even; larger values become the limit.
     explicit SmallFloat(double x) {
         const int exponent = std::max(std::ilogb(x), 1 - kBias);
         const double units = std::nearbyint(std::ldexp(std::fabs(x), fraction_bits - exponent));
@@ -61,8 +61,7 @@ using F8 = SmallFloat<uint8_t, 4, 3, 0x7e>;  // e4m3fn
 template <class T>
 inline constexpr bool kIsSmallFloat = !std::is_arithmetic_v<T> && !std::is_same_v<T, Bool>;
 
-// Floats become integers towards zero, and no more or less than there are; NaN becomes 0. Integers
-// wrap.
+// Floats are truncated to integers, with saturation; NaN becomes 0. Integers wrap.
 template <class To, class From>
 To convert(From x) {
     if constexpr (std::is_same_v<From, Bool>) {
@@ -85,7 +84,7 @@ To convert(From x) {
 
 // ---- Storage ------------------------------------------------------------------------------------
 
-// How the elements of a tensor are read and written; null for a dtype without arithmetic.
+// Functions that read and write the elements of a tensor; null for a dtype without arithmetic.
 template <class V>
 struct Storage {
     V (*load)(const char *element) = nullptr;

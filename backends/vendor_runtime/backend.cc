@@ -1,4 +1,4 @@
-// The tables that the core gets.
+// The back end's tables for the core.
 #include <cstdio>
 #include <cstring>
 
@@ -19,7 +19,7 @@ Error device_memory(int device, size_t *free_bytes, size_t *total_bytes) {
     if (has(Word::kMemGetInfo)) return check(Word::kMemGetInfo, values);
     InfiniDeviceInfo info{};
     vendor.describe(device, &info);
-    *free_bytes = *total_bytes = info.memory_bytes;  // how much is in use can't be asked for
+    *free_bytes = *total_bytes = info.memory_bytes;  // the used amount cannot be queried
     return infinirtSuccess;
 }
 
@@ -98,7 +98,7 @@ Error stream_destroy(int, void *stream) {
     return infinirtSuccess;
 }
 
-// The null stream is as far as the blocking streams that it waits for.
+// The null stream has reached the same point as the blocking streams that it waits for.
 Error find_and_order(int device, void *handle, StreamPointer *stream) {
     Device &place = device_of(device);
     *stream = place.find(handle);
@@ -230,7 +230,7 @@ int probe(char *reason, size_t reason_bytes) {
             why = path(Part::kRuntime) + " finds no device";
         }
     }
-    // With devices it is a remark: what is refused, and what in the table is not certain.
+    // With devices it is a note: unsupported operators, and uncertain entries of the table.
     if (count > 0) {
         if (!problem(Part::kOperators).empty())
             why = "matrix products are refused: " + problem(Part::kOperators) + "; ";

@@ -10,12 +10,12 @@
 namespace infini::vendor_runtime {
 namespace {
 
-// Rows of a cache, and the new ones that go there: [heads, rows, size] both.
+// Rows of a cache, and the new rows for them: both [heads, rows, size].
 struct CachePart {
     Shape cache, rows;  // the operands
     bool paged;
 
-    // `count` rows of entry `block`, and of the new ones, each with its place in elements.
+    // `count` rows of entry `block`, and of the new ones, each with its offset in elements.
     std::pair<Shape, int64_t> target(int64_t block, int64_t row, int64_t count) const {
         return {view(cache, 1, 2, count), block * cache.stride[0] + row * cache.stride[2]};
     }
@@ -66,8 +66,8 @@ public:
     }
 
 private:
-    // Tokens whose slots follow each other in a block are one copy; the stream keeps their order,
-    // so of tokens with the same slot the last one stays.
+    // Tokens with consecutive slots in a block are one copy; the stream keeps the order, so of
+    // tokens with the same slot the last one wins.
     int run_paged(void *stream, const Arguments &arguments, const std::vector<int64_t> &slots,
                   const char **call) const {
         const Shape &cache = parts_[0].cache;

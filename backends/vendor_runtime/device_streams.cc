@@ -1,4 +1,4 @@
-// The streams of a device, and the order that the legacy default stream makes between them.
+// The streams of a device, and the ordering rules of the legacy default stream.
 #include "stream.h"
 
 namespace infini::vendor_runtime {
@@ -77,7 +77,7 @@ Error Device::submit(const StreamPointer &stream, const InfiniWork *work, size_t
         }
         stream->enqueue(std::move(item));
     }
-    // A call that the vendor refused right now is this call's error.
+    // An error that the vendor reports immediately is this call's error.
     return stream->accepted == stream->performed ? stream->take_failure() : infinirtSuccess;
 }
 

@@ -1,5 +1,5 @@
-// Numbers that only a vendor's header has: no public source tells them, and none is guessed. SDKs
-// install the header beside their libraries.
+// Values that are only in a vendor's header: no public source documents them, and none is guessed.
+// SDKs install the header beside their libraries.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace infini::vendor_runtime {
 
-// Of enumerators, and of macros that are numbers, in "a.h|b.h". Empty: no header is beside the
+// The values of enumerators and numeric macros in "a.h|b.h". Empty: no header is beside the
 // library, nor in ../include or ../../include.
 const std::map<std::string, long> &header_numbers(Part part, const char *header);
 

@@ -1,4 +1,4 @@
-// Integers in memory of a device, for plans that need them on the host.
+// Integers in device memory, for plans that need them on the host.
 #pragma once
 
 #include <infini/operation.h>
@@ -7,8 +7,8 @@
 
 namespace infini::vendor_runtime {
 
-// All elements in their order. False: they could not be copied, and it was explained why. The
-// stream that wrote them has to be idle.
+// All elements in order. False: the copy failed, and the message was set. The stream that wrote
+// them must be idle.
 bool read_integers(int device, const Shape &shape, const void *data, std::vector<int64_t> *values);
 
 }  // namespace infini::vendor_runtime

@@ -31,7 +31,7 @@ std::string variable() {
     return "INFINI_" + kind + "_LIBRARIES";
 }
 
-// Folders to look in; empty: where the dynamic linker looks.
+// Folders to search; empty: the dynamic linker's search path.
 std::vector<std::string> folders() {
     if (const char *only = getenv(variable().c_str()); only && *only) return split(only, ':');
     std::vector<std::string> roots, all;
@@ -101,13 +101,13 @@ Part part_of(Word word) { return word < Word::kGetUniqueId ? Part::kRuntime : Pa
 
 struct Found {
     const Row *row = nullptr;
-    std::string name;  // the one that the library has
+    std::string name;  // the one that the library exports
     void *address = nullptr;
 };
 
 Opened &library_of(Part part);
 
-// All rows of a part, and what is missing.
+// All rows of a part, and the missing functions.
 struct Functions {
     Found found[int(Word::kCount)];
     std::string missing[int(Part::kCount)];
@@ -227,7 +227,7 @@ int call(Word word, const Values &values) {
         if (entry.row->arguments[i] == Arg::kEnd) break;
         a[i] = value_of(entry.row->arguments[i], *entry.row, values);
     }
-    // Words beyond the function's own parameters are not looked at.
+    // Extra argument words beyond the function's parameters are ignored.
     using Any = int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                         uintptr_t);
     return reinterpret_cast<Any>(entry.address)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);

@@ -24,9 +24,9 @@ struct Values {
     const int *devices = nullptr, *rank_list = nullptr;
 };
 
-// Why a library or one of its required functions is missing; empty: all there.
+// The missing library or required functions, as text; empty: none.
 const std::string &problem(Part part);
-// Where it was found.
+// The path where it was found.
 const std::string &path(Part part);
 // A function by its symbol; null: the library has none.
 void *find(Part part, const char *symbol);
@@ -36,26 +36,26 @@ F function(Part part, const char *symbol) {
 }
 
 bool has(Word word);
-// The symbol that was found, or the first of its row.
+// The symbol that was resolved, or the first of its row.
 const char *name_of(Word word);
-// Calls it; the vendor's code. It must be there.
+// Calls it; returns the vendor's code. It must exist.
 int call(Word word, const Values &values);
-// Calls it and turns the code into an error with an explanation.
+// Calls it and converts the code to an error with a message.
 Error check(Word word, const Values &values);
 Error fail_call(int code, const char *symbol);
-// Success, NotReady, or an explained error, of kStreamQuery and kEventQuery.
+// For kStreamQuery and kEventQuery: success, NotReady, or an error with a message.
 Error query(Word word, Values values);
 
 const InfiniHost *host();
 void set_host(const InfiniHost *host);
 Error explain(Error error, const std::string &sentence);
-// What the calling thread explained last.
+// The calling thread's last message.
 const std::string &last_sentence();
 Error last_error();
-// What a plan returns for a failure that it has explained; no vendor's code is this one.
+// The code of a plan's failure whose message was already set; different from all vendor codes.
 constexpr int kExplained = INT_MIN;
 
-// Names in the table that no vendor's header or second source confirms; empty: none.
+// Names in the table that are not confirmed by a vendor's header or a second source; empty: none.
 const std::string &doubts();
 
 // The calling thread's device, for a scope.

@@ -1,4 +1,4 @@
-// Memory that the vendor gave out, and copies that block.
+// Memory allocated by the vendor, and blocking copies.
 #include <cstring>
 #include <map>
 
@@ -41,7 +41,7 @@ Blocks &on_devices() {
     return *blocks;
 }
 
-// Between devices that reach each other directly; asked for once for each pair.
+// Enables direct access between devices; once for each pair.
 bool are_peers(int device, int peer) {
     if (!has(Word::kEnablePeer)) return has(Word::kMemcpyPeer);
     static std::mutex lock;

@@ -23,7 +23,7 @@ public:
     }
 
 private:
-    // Bounds rise, and stay within the queries.
+    // Bounds are made monotonic, and limited to the queries.
     int64_t limited(int64_t bound, int64_t least) const {
         return std::max(least, std::clamp<int64_t>(bound, 0, in_.queries));
     }
@@ -36,7 +36,8 @@ private:
         out_.tables.insert(out_.tables.end(), table.begin(), table.end());
     }
 
-    // Queries up to `end` see nothing: they get keys of block 0, and the result is cleared later.
+    // Queries up to `end` have no visible keys: they get keys of block 0, and the result is cleared
+    // later.
     void silence(int64_t end) {
         const int64_t begin = done();
         const int64_t most = in_.single ? 1 : std::max<int64_t>(in_.width * in_.rows, 1);

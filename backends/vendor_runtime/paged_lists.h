@@ -1,10 +1,10 @@
-// Sequences of paged attention as libraries want them: lists on the host, with a table of blocks
-// that all exist.
+// Sequences of paged attention in the form that libraries require: lists on the host, with a table
+// of valid blocks.
 //
-// The operators leave out keys in blocks that the cache does not have, and a query that sees no key
-// gives zeros; the libraries read whatever a table says. So a sequence with such a block becomes
-// several: the queries whose last key is in the same block, with a table of the good blocks before
-// it.
+// The operators skip keys in blocks that the cache does not have, and a query without visible keys
+// gives zeros; the libraries do not check the table. So a sequence with an invalid block is split
+// into several: the queries whose last key is in the same block, with a table of the valid blocks
+// up to it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct PagedInput {
 };
 
 struct PagedLists {
-    std::vector<int64_t> ends;     // of queries: cover all of them, in their order
+    std::vector<int64_t> ends;     // of queries: cover all of them, in order
     std::vector<int64_t> lengths;  // keys; the last query sees all of them, the one before one less
     std::vector<int32_t> tables;   // [ends.size(), width]
-    std::vector<std::pair<int64_t, int64_t>> silent;  // queries, begin and end, that see nothing
+    std::vector<std::pair<int64_t, int64_t>> silent;  // ranges of queries without visible keys
 };
 
 PagedLists paged_lists(const PagedInput &input);

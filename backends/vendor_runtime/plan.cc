@@ -1,4 +1,4 @@
-// Operators: by the vendor's library where it has them, else their program by the plain engine.
+// Operators: by the vendor's library if it has them, else their program by the plain engine.
 #include "plan.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 size_t element_bytes(int dtype) { return infiniSizeOf(static_cast<infiniDtype_t>(dtype)); }
 
-// Calls body(offset) for each row of elements that lie side by side; `bytes` of each.
+// Calls body(offset) for each contiguous row of `bytes` bytes.
 template <class Body>
 infinirtError_t each_run(const InfiniPlan::Operand &operand, const Body &body) {
     const infini::Shape &shape = operand.shape;
@@ -68,7 +68,7 @@ infinirtError_t InfiniPlan::run_on_host(void *const *pointers, size_t pointer_co
         if (operand.dense)
             error =
                 copy_bytes(there + operand.begin, device, buffers[i].data(), -1, buffers[i].size());
-        else  // what lies between its elements may be another stream's
+        else  // the gaps between its elements may belong to another stream
             error = each_run(operand, [&](int64_t offset, size_t bytes) {
                 return copy_bytes(there + offset, device, here + offset, -1, bytes);
             });
@@ -117,7 +117,7 @@ private:
     const int64_t element_;
 };
 
-// The sums have no terms: beta * c is what is left.
+// The sums are empty: only beta * c remains.
 class EmptyProduct final : public plain::Plan {
 public:
     explicit EmptyProduct(const Operation &operation)
@@ -139,7 +139,7 @@ private:
     const int64_t element_;
 };
 
-// The words of a run's sequence, of 32 bits or of 64, one for each element.
+// The words of a run's random sequence, of 32 or 64 bits, one for each element.
 class Words {
 public:
     Words(const Arguments &arguments, bool wide)
@@ -165,7 +165,7 @@ private:
     uint32_t words_[kChunk];
 };
 
-// The topmost digits of words, as numbers from 0 to 1.
+// The top bits of words, as numbers from 0 to 1.
 class Fractions {
 public:
     Fractions(const Arguments &arguments, int digits)
@@ -179,7 +179,7 @@ private:
     const int digits_;
 };
 
-// Of the definitions in spec/operators/declarations/random.
+// As defined in spec/operators/declarations/random.
 class Random : public plain::Plan {
 public:
     explicit Random(const Operation &operation)
@@ -283,7 +283,7 @@ Operand operand_of(const Tensor &tensor, int pointer, bool from_far_end) {
     return operand;
 }
 
-// The tensors of a program, each once, and which of them it writes.
+// The distinct tensors of a program, and which of them it writes.
 std::vector<Operand> operands_of(const Operation &operation) {
     const InfiniProgram &program = *operation.program();
     std::vector<Operand> operands;

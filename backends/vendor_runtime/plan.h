@@ -26,7 +26,7 @@ struct InfiniPlan {
     std::unique_ptr<infini::plain::Plan> program;
     std::vector<Operand> operands;
 
-    // Evaluates the program: operands are copied to the host, and results back. Blocks.
+    // Evaluates the program: copies operands to the host, and results back. Blocks.
     infinirtError_t run_on_host(void *const *pointers, size_t pointer_count,
                                 const InfiniScalar *scalars, size_t scalar_count) const;
 };

@@ -1,9 +1,9 @@
-// Operators that no vendor's library has as they are defined here, and why.
+// Operators that no vendor's library implements as defined here, with the reasons.
 #pragma once
 
 namespace infini::vendor_runtime {
 
-// For people; null: nothing is known against it.
+// A human-readable reason; null: none known.
 const char *common_reason(const char *operation);
 
 }  // namespace infini::vendor_runtime

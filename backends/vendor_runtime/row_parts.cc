@@ -9,7 +9,7 @@ bool is_small_integer(int dtype) {
     return dtype == INFINI_DTYPE_I8 || dtype == INFINI_DTYPE_U8 || dtype == INFINI_DTYPE_I16;
 }
 
-// Of the operator's tensors that are there.
+// The operator's tensors that are present.
 template <class Test>
 bool all_tensors(const Operation &operation, const Test &test) {
     for (int i = 0; i < operation.tensor_count(); ++i)
@@ -39,7 +39,7 @@ bool is_sortable(const Operation &operation) {
            operation.tensor(0).ndim > 0;
 }
 
-// Others become what the definition does not say: NaN as an integer, and what is out of range.
+// Other conversions are undefined in the definition: NaN to an integer, and out-of-range values.
 bool becomes_float(const Operation &operation) {
     const int from = operation.tensor(1).dtype;
     return is_float(operation.tensor(0).dtype) &&
@@ -154,7 +154,7 @@ std::vector<Extra> dense_copy(const Operation &operation) {
 std::vector<Extra> moved_elements(const Operation &operation) {
     Shape to(operation.tensor(0)), from(operation.tensor(1));
     to.dtype = from.dtype = moved_type(to.dtype);
-    // Libraries repeat what has size 1 by themselves.
+    // Libraries broadcast dimensions of size 1 themselves.
     for (int i = 0; i < from.ndim; ++i)
         if (from.stride[i] == 0) from.size[i] = 1, from.stride[i] = 1;
     return {{to, 0, 0, {}}, {from, 1, 0, {}}};

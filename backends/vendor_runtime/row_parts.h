@@ -1,4 +1,4 @@
-// Conditions and added tensors that rows of several vendors have.
+// Conditions and additional tensors shared by rows of several vendors.
 #pragma once
 
 #include "rows.h"
@@ -29,25 +29,25 @@ extern const Condition rotary;         // rope: types and dimensions that lookup
 
 // Tensors that follow those of the operator.
 namespace extras {
-// What norms leave behind for a backward pass: F32, one for each row.
+// The outputs of norms for a backward pass: F32, one for each row.
 std::vector<Extra> row_statistics(const Operation &operation);
-// A tensor like the first one, without gaps.
+// A contiguous tensor like the first one.
 std::vector<Extra> dense_copy(const Operation &operation);
-// rearrange: both tensors as integers; dimensions of the source that repeat themselves are 1.
+// rearrange: both tensors as integers; broadcast dimensions of the source have size 1.
 std::vector<Extra> moved_elements(const Operation &operation);
 // embedding: the result and the table as integers.
 std::vector<Extra> moved_rows(const Operation &operation);
-// topk: places as the other of the two integers.
+// topk: indices as the other integer type.
 std::vector<Extra> other_places(const Operation &operation);
 }  // namespace extras
 
-// rope: positions as a line of signed integers.
+// rope: positions as a vector of signed integers.
 Extra rotary_positions(const Operation &operation);
 
 Shape dense_shape(int dtype, std::initializer_list<int64_t> sizes);
-// The same sizes without gaps.
+// The same sizes, contiguous.
 Shape dense_shape(Shape shape);
-// The upper triangle, without the first `shift + 1` diagonals, is 1: what a causal mask hides.
+// A causal mask: the upper triangle, without the first `shift + 1` diagonals, is 1.
 Extra causal_mask(int64_t rows, int64_t columns, int64_t shift);
 
 }  // namespace infini::vendor_runtime

@@ -12,7 +12,7 @@
 namespace infini::vendor_runtime {
 namespace {
 
-constexpr size_t kAlignment = 512;  // of parts of a workspace: what the strictest library wants
+constexpr size_t kAlignment = 512;  // alignment of workspace parts: that of the strictest library
 
 size_t element_bytes(int dtype) { return infiniSizeOf(infiniDtype_t(dtype)); }
 
@@ -24,7 +24,7 @@ const char *missing_number(const std::initializer_list<Piece> &pieces) {
     return nullptr;
 }
 
-// By which people know a row: its last function that does not only prepare or repair a tensor.
+// The display name of a row: its last function that does not only prepare or convert a tensor.
 const char *main_function(const OperatorRow &row) {
     for (const Step *step = row.steps.end(); step-- != row.steps.begin();)
         if (!strstr(step->function, "Inplace") && !strstr(step->function, "Copy") &&
@@ -40,7 +40,7 @@ std::string or_not_in_headers() {
     return ", or not in its header " + names;
 }
 
-// A function or an enumerator that is not there; null: all are.
+// A missing function or enumerator; null: none.
 const char *missing_of(const OperatorRow &row) {
     for (const Step &step : row.steps) {
         for (const char *name : {step.function, step.workspace_function})

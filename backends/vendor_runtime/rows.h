@@ -1,9 +1,9 @@
-// Operators that a vendor's library does, as rows of a table: which operator, when, and which of
-// the library's functions with which arguments, in their order.
+// Operators implemented by a vendor's library, as rows of a table: the operator, conditions, and
+// the library's functions with their arguments, in order.
 //
 // A row that needs several functions, or tensors that the operator does not have (a part of one,
-// memory for results that nobody wants, a mask), lists them. The vendor's folder makes objects of
-// its library out of tensors; everything else is here.
+// memory for unused results, a mask), lists them. The vendor's folder creates the library's objects
+// for tensors; everything else is here.
 #pragma once
 
 #include <infini/operation.h>

@@ -38,7 +38,7 @@ void Stream::enqueue(Item item) {
     ++submitted;
     if (accepted == performed && is_direct(item)) {
         const Error error = issue(item);
-        // Whoever waits for the record must not wait for ever.
+        // Waiters for the record must not block forever.
         if (error != infinirtSuccess && item.work.kind == INFINI_WORK_RECORD)
             item.record->reach(Record::kDone);
         note(error);
@@ -102,7 +102,7 @@ Error Stream::synchronize() {
         if (Error error = take_failure()) return error;
         if (idle) return infinirtSuccess;
         if (ending && deferred.empty()) {
-            // Its worker waits for the vendor, and takes it off the list.
+            // Its worker waits for the vendor, and removes it from the list.
             device.changed.wait(lock, [&] {
                 return std::find(device.streams.begin(), device.streams.end(),
                                  shared_from_this()) == device.streams.end();
@@ -131,7 +131,7 @@ Error Stream::query() {
     Values values;
     values.stream = handle;
     if (has(Word::kStreamQuery)) return vendor_runtime::query(Word::kStreamQuery, values);
-    // Without such a function: an event behind all of its work knows.
+    // Without such a function: an event after all of its work is queried.
     if (!asked) {
         auto mark = std::make_shared<Record>(device, false);
         enqueue(bare(INFINI_WORK_RECORD, mark));

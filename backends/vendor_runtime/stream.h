@@ -1,6 +1,6 @@
 // Streams over a vendor's streams.
 //
-// What the vendor can do by itself is enqueued in its stream directly. A host function, a program
+// Work that the vendor supports is enqueued directly in its stream. A host function, a program
 // that the plain engine evaluates, or a copy from memory that is not pinned is *deferred*: a worker
 // thread of the stream waits for the vendor's stream and does it. While such work is pending, all
 // that is submitted behind it is deferred too, so the order is kept. No function of a vendor for
@@ -25,8 +25,8 @@ namespace infini::vendor_runtime {
 struct Device;
 struct Stream;
 
-// One record of an event. An event that is recorded again gets another one, so the rules of vendors
-// about recording an event twice do not matter.
+// One record of an event. An event that is recorded again gets a new one, so vendors' rules about
+// recording an event twice do not matter.
 struct Record {
     enum State { kSubmitted, kIssued, kDone };
 
@@ -98,7 +98,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
     Error synchronize();
     Error query();
     void end();
-    // The first failure since the last question.
+    // The first failure since the last query.
     Error take_failure();
 
 private:
@@ -123,7 +123,8 @@ struct Device {
 
     StreamPointer find(void *handle);
     Error submit(const StreamPointer &stream, const InfiniWork *work, size_t count);
-    // Orders the stream's next work behind what its kind has to wait for. The lock is held.
+    // Orders the stream's next work after the work that its kind must wait for. Called with the
+    // lock held.
     void order(const StreamPointer &stream);
 
     void *take_event(bool timed);
@@ -136,16 +137,16 @@ private:
 
 Device &device_of(int number);
 
-// Is all of it in pinned memory that the back end gave out?
+// Whether all of it is in pinned memory allocated by the back end.
 bool is_pinned(const void *memory, size_t bytes);
-// Fills name no device: their memory is a device's or the host's.
+// Fills have no device: their memory may be on a device or the host.
 bool is_on_device(const void *memory);
 Error device_allocate(int device, size_t bytes, void **memory);
 Error device_release(int device, void *memory);
 Error pin_allocate(size_t bytes, void **memory);
 Error pin_release(void *memory);
 
-// Blocks, in whichever way the vendor has, from the calling thread.
+// Blocks the calling thread, by whatever function the vendor has.
 Error copy_now(const InfiniCopy &copy);
 Error copy_bytes(void *dst, int dst_device, const void *src, int src_device, size_t bytes);
 

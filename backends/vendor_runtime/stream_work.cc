@@ -1,4 +1,4 @@
-// How an item of a stream is done: by the vendor in its stream, or by the worker.
+// How an item of a stream runs: by the vendor in its stream, or by the worker.
 #include <chrono>
 #include <new>
 
@@ -12,7 +12,7 @@ double now() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// Nothing may be thrown out of it: there is no caller in the stream's worker.
+// No exception may leave it: there is no caller in the stream's worker.
 Error run_plan(const Item &item, void *stream) {
     const InfiniArguments arguments{item.pointers.data(), item.scalars.data(), item.pointers.size(),
                                     item.scalars.size(), item.workspace};
@@ -123,7 +123,7 @@ Error Stream::perform(const Item &item) {
     const InfiniWork &work = item.work;
     if (work.kind == INFINI_WORK_WAIT && item.record) {
         item.record->wait_issued();
-        // Not every vendor's streams wait for events of other devices.
+        // Not every vendor's streams can wait for events of other devices.
         if (&item.record->device != &device) return item.record->wait_done();
     }
     if (is_direct(item)) return issue(item);

@@ -1,4 +1,4 @@
-// What a vendor's folder says of its runtime: names, argument orders and enumerators, as data.
+// A vendor's runtime as data: names, argument orders and enumerators.
 //
 // The vendor's headers are not needed: a row names a function and lists its arguments in the
 // vendor's order. All of them are integers and pointers, which both supported ABIs pass as words.
@@ -19,9 +19,9 @@ enum class Part { kRuntime, kOperators, kCollectives, kCount };
 struct Library {
     const char *use = nullptr;      // for people: "the CANN runtime"
     const char *names = nullptr;    // file names, best first: "libcnnl.so|libcnnl.so.1"
-    const char *companions = "";    // opened with it if they are there, and searched after it
+    const char *companions = "";    // opened with it if they exist, and searched after it
     bool global = false;            // others resolve their symbols in it
-    const char *telling = nullptr;  // a symbol by which the library is known; null: any will do
+    const char *telling = nullptr;  // a symbol that identifies the library; null: any library
 };
 
 // ---- Functions ----------------------------------------------------------------------------------
@@ -72,12 +72,12 @@ enum class Word {
     kCount
 };
 
-// What goes into one place of an argument list.
+// The value of one position of an argument list.
 enum class Arg : uint8_t {
     kEnd,
     kZero,
     kConstant,  // the row's
-    kOut,       // where a result goes; of a query, its status
+    kOut,       // the address of a result; for a query, of its status
     kOut2,
     kDst,
     kSrc,
@@ -112,10 +112,11 @@ struct Row {
     int64_t constant = 0;  // of kConstant; of a query with a status, the status that means complete
     bool required = true;
     Confidence confidence = Confidence::kHigh;
-    const char *doubt = nullptr;  // what is not certain, for people
+    const char *doubt = nullptr;  // uncertain facts, human-readable
 };
 
-// ---- Values that differ -------------------------------------------------------------------------
+// ---- Vendor-specific values
+// -------------------------------------------------------------------------
 
 struct Number {
     int from, to;
@@ -128,19 +129,19 @@ struct Directions {
 
 struct Vendor;
 
-// A plan that the vendor's library carries out.
+// A plan run by the vendor's library.
 class LibraryPlan {
 public:
     virtual ~LibraryPlan() = default;
-    // Enqueues it. Returns the vendor's code and says in `call` what was called.
+    // Enqueues it. Returns the vendor's code, and the called function in `call`.
     virtual int run(void *stream, const Arguments &arguments, const char **call) const = 0;
     size_t workspace = 0;
-    // It looks at tensors when it runs (lengths, places in a cache), because the library wants them
-    // on the host: the stream's worker runs it, when all that was submitted before it is done.
+    // It reads tensors when it runs (lengths, cache slots), because the library requires them on
+    // the host: the stream's worker runs it after all earlier work is done.
     bool reads_memory = false;
 };
 
-// An enumerator whose number only the vendor's header has.
+// An enumerator whose value is only in the vendor's header.
 struct Named {
     int from;
     const char *name;
@@ -151,7 +152,7 @@ struct CollectiveFacts {
     std::initializer_list<Number> types{}, ops{};  // infiniDtype_t, infinicclReduceOp_t to vendor's
     bool broadcast_in_place = false;               // one buffer: kDst
     const char *(*error_text)(int code) = nullptr;
-    // Where no public source has the numbers: the header beside the library that has them.
+    // If no public source has the values: the header beside the library.
     const char *header = nullptr;
     std::initializer_list<Named> named_types{}, named_ops{};
     const char *named_id_bytes = nullptr;  // a macro
@@ -166,17 +167,18 @@ struct Vendor {
     const Row *rows;
     int row_count;
     Directions directions;
-    std::initializer_list<int> pending;        // codes of queries that mean: not yet
+    std::initializer_list<int> pending;        // codes of queries that mean "not ready"
     bool any_code_is_pending;                  // of queries
-    std::initializer_list<int> harmless_init;  // codes of kInit that are no failure
+    std::initializer_list<int> harmless_init;  // codes of kInit that are not failures
     std::initializer_list<Number> errors;      // vendor's codes to infinirtError_t
     std::string (*error_text)(int code);
     void (*describe)(int device, InfiniDeviceInfo *info);
-    // Plans an operation for the vendor's library; null: the library is not for it. Throws Refusal.
+    // Plans an operation for the vendor's library; null: the library does not implement it. Throws
+    // Refusal.
     std::unique_ptr<LibraryPlan> (*plan)(int device, const Operation &operation);
     const CollectiveFacts *collectives;
     const char *doubts = "";  // what else is not certain, for people: "X (low: why); Y (low)"
-    const char *(*operator_doubts)() = nullptr;  // the same of operators
+    const char *(*operator_doubts)() = nullptr;  // the same for operators
     const char *operator_header = nullptr;       // that have the operators' enumerators: "a.h|b.h"
 };
 

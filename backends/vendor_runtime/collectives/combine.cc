@@ -1,4 +1,4 @@
-// Reductions that the vendor's library does not have: averages, and types that it does not know.
+// Reductions that the vendor's library lacks: averages, and unsupported types.
 #include "backends/cpu/collectives/reduce.h"
 #include "communicator.h"
 

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Memory of a device for as long as a call takes.
+// Device memory for the duration of a call.
 struct Staging {
     Staging(int device, size_t bytes) : device(device) {
         if (device_allocate(device, bytes, &memory) != infinirtSuccess) memory = nullptr;
@@ -31,7 +31,7 @@ bool reduces(int kind) {
 
 bool is_message(int kind) { return kind == INFINI_SEND || kind == INFINI_RECEIVE; }
 
-// What the library has no number for is gathered by it, and combined on the host.
+// Types and operations without a library enumerator are gathered, and combined on the host.
 bool must_be_gathered(const InfiniCollective &work) {
     return reduces(work.kind) && (type_number(work.dtype) == kNone || op_number(work.op) == kNone);
 }
@@ -137,16 +137,16 @@ void Communicator::end() {
     Values values;
     values.communicator = handle;
     values.stream = stream_;
-    if (broken_ && !has(Word::kCommAbort)) return;  // the library may still work with both
+    if (broken_ && !has(Word::kCommAbort)) return;  // the library may still use both
     if (handle) call(broken_ ? Word::kCommAbort : Word::kCommDestroy, values);
-    if (stream_ && !broken_) call(Word::kStreamDestroy, values);  // else something is still in it
+    if (stream_ && !broken_) call(Word::kStreamDestroy, values);  // else work is pending in it
     handle = stream_ = nullptr;
 }
 
 // ---- One group ----------------------------------------------------------------------------------
 
 struct Communicator::Batch {
-    std::vector<InfiniCollective> work;      // for the library, which may take them as one
+    std::vector<InfiniCollective> work;      // for the library, which may treat them as one
     std::vector<InfiniCollective> messages;  // the same
     std::vector<std::pair<InfiniCollective, Staging>> gathered;
 };
@@ -165,7 +165,7 @@ infiniStatus_t Communicator::call_vendor(Word word, const InfiniCollective &work
     return code ? failed_call(code, word) : INFINI_STATUS_SUCCESS;
 }
 
-// Messages of a group are one for the library: their order does not matter.
+// The messages of a group are one operation for the library: their order does not matter.
 infiniStatus_t Communicator::send_and_receive(const std::vector<InfiniCollective> &messages) {
     if (!has(Word::kBatchSendRecv) || messages.size() < 2) {
         for (const InfiniCollective &each : messages)
@@ -214,7 +214,7 @@ infiniStatus_t Communicator::issue(Batch &batch) {
         if (!status) status = call_vendor(Word::kAllGather, all, moved(work.dtype));
     }
     if (!status) status = send_and_receive(batch.messages);
-    // Also after a failure: the thread must not stay in the group.
+    // Also after a failure: the thread must leave the group.
     const int code = grouped ? call(Word::kGroupEnd, {}) : 0;
     return status || !code ? status : failed_call(code, Word::kGroupEnd);
 }
@@ -248,7 +248,7 @@ infiniStatus_t Communicator::wait(const std::string &what) {
                 each->fail(INFINI_STATUS_INTERNAL_ERROR, sentence);
         }
         if (broken_) {
-            if (mark) mark->handle = nullptr;  // the stream may still reach it
+            if (mark) mark->handle = nullptr;  // the stream may still access it
             values.communicator = handle;
             if (has(Word::kCommAbort)) call(Word::kCommAbort, values), handle = nullptr;
             std::string reason;
@@ -257,7 +257,7 @@ infiniStatus_t Communicator::wait(const std::string &what) {
         std::this_thread::sleep_for(pause);
         pause = std::min(pause * 2, std::chrono::microseconds(1000));
     }
-    // It also tells how the work ended.
+    // It also reports the result of the work.
     const int code = call(Word::kStreamSynchronize, values);
     return code ? failed_call(code, Word::kStreamSynchronize) : INFINI_STATUS_SUCCESS;
 }
@@ -290,7 +290,7 @@ infiniStatus_t Communicator::run(const InfiniCollective *work, size_t count) {
             if (copy_bytes(each.recv, device, each.send, device, bytes_of(each)))
                 return failed_copy();
     }
-    // No library says that a rank may send to itself.
+    // No library documents that a rank may send to itself.
     for (size_t i = 0; i < own_sends.size() && i < own_receives.size(); ++i)
         if (copy_bytes(own_receives[i]->recv, device, own_sends[i]->send, device,
                        bytes_of(*own_sends[i])))

@@ -2,12 +2,12 @@
 //
 // The core calls run() in the order of the client's streams, on a thread that may block. The
 // vendor's functions get a stream that is the communicator's own, and run() waits for it: so a rank
-// that never comes holds up neither the client's streams nor the process, also with a library that
-// has no way to abort.
+// that never joins blocks neither the client's streams nor the process, even with a library that
+// cannot abort.
 //
-// Ownership: the core's handle holds it. The vendor's communicators of a process are ended together
-// when the last of them was left, because some libraries let the first wait for the others. After a
-// failure they are aborted where the library can, else left alone.
+// Ownership: the core's handle holds it. The vendor's communicators of a process are destroyed
+// together when the last of them is closed, because in some libraries the first waits for the
+// others. After a failure they are aborted if the library can, else leaked.
 #pragma once
 
 #include <infini/collectives.h>
@@ -40,16 +40,16 @@ public:
     Communicator(int device, int ranks, int rank, double timeout, std::shared_ptr<World> world)
         : device(device), ranks(ranks), rank(rank), timeout(timeout), world(std::move(world)) {}
 
-    // Makes the stream, once the vendor's handle is there.
+    // Creates the stream, once the vendor's handle exists.
     infiniStatus_t settle();
-    // NotImplemented for kinds that the core composes, before anything is done.
+    // NotImplemented for collectives that the core composes, before anything is enqueued.
     infiniStatus_t run(const InfiniCollective *work, size_t count);
-    // Bytes of the host, of all ranks.
+    // Exchanges host bytes of all ranks.
     infiniStatus_t share(const void *mine, void *all, size_t bytes);
-    // The first failure counts. What waits in run() returns.
+    // Records the first failure. Threads that wait in run() return.
     void fail(infiniStatus_t status, const std::string &sentence);
     infiniStatus_t state(std::string *reason);
-    // Ends the vendor's communicator, or leaves it alone after a failure.
+    // Destroys the vendor's communicator, or leaks it after a failure.
     void end();
 
     const int device, ranks, rank;
@@ -77,7 +77,7 @@ private:
 };
 using CommunicatorPointer = std::shared_ptr<Communicator>;
 
-// Explains and returns it.
+// Sets the message and returns the error.
 infiniStatus_t refuse(infiniStatus_t status, const std::string &sentence);
 std::string words(int code, Word word);
 

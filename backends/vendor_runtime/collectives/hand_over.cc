@@ -16,10 +16,10 @@ namespace {
 using namespace cpu::collectives;
 
 constexpr uint64_t kMagic = 0x31646976'696e6669;
-constexpr double kTimeToSayHello = 5;  // seconds: strangers are not waited for any longer
+constexpr double kTimeToSayHello = 5;  // seconds: time limit for unknown peers
 constexpr uint32_t kMostBytes = 1 << 16;
 
-// What both sides say first; `bytes` of the vendor's id, or of a sentence, follow.
+// The first message of both sides; `bytes` of the vendor's id, or of a message, follow.
 struct Message {
     uint64_t magic;
     uint64_t secret[2];
@@ -49,9 +49,9 @@ int receive_gift(const Socket &socket, Message *message, Gift *gift, double end)
 
 // ---- The maker's side ---------------------------------------------------------------------------
 
-// Ends when all ranks have come, and have got the gift: the vendor's library is not entered before,
-// because it waits for the others as long as it likes. Whoever does not know the secret is sent
-// away.
+// Ends when all ranks have arrived and have received the id: the vendor's library is not called
+// before, because it waits for the others without a time-out. Peers that do not know the secret are
+// dropped.
 void serve(const Id &id, const Socket &listening) {
     std::map<int, Socket> waiting;
     Gift gift;
@@ -64,7 +64,7 @@ void serve(const Id &id, const Socket &listening) {
         if (poll(&polled, 1, -1) < 0 && errno != EINTR) return;
         Socket guest = accept_guest(listening);
         if (!guest) {
-            if (!listening) return;  // a child of fork has none of its parent's
+            if (!listening) return;  // a forked child has none of its parent's
             continue;
         }
         Message hello{};

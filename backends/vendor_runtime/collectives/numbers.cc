@@ -1,4 +1,4 @@
-// Most vendors' numbers are in their tables. Where no public source has them, they are read from
+// Most vendors' enumerators are in their tables. If no public source has them, they are read from
 // the header that the vendor installs beside its library.
 #include "numbers.h"
 

@@ -1,4 +1,4 @@
-// The numbers by which the vendor's collectives library knows types and reductions.
+// The enumerators of the vendor's collectives library for types and reductions.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace infini::vendor_runtime::collectives {
 
-// Why collectives cannot be used; empty: they can.
+// The reason why collectives cannot be used; empty: they can.
 const std::string &refusal();
 
 constexpr int kNone = -1;
 
-// Of a dtype or of a reduction; kNone: the library has none.
+// The enumerator of a dtype or of a reduction; kNone: the library has none.
 int type_number(int dtype);
 int op_number(int op);
 size_t id_bytes();
 
-// A type of the library's that moves elements of a dtype, and how many of it make up one of them.
+// A library type for moving elements of a dtype, and how many of it form one element.
 struct Form {
     int type = kNone;
     size_t times = 1;

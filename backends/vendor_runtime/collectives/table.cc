@@ -1,4 +1,4 @@
-// The table of collectives that the core gets.
+// The table of collectives for the core.
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -77,7 +77,7 @@ int join_all(int ranks, const int *devices, double timeout, InfiniCommunicator *
                 return refuse(INFINI_STATUS_BAD_PARAM,
                               std::string("device_ids has device ") + std::to_string(devices[i]) +
                                   " twice: " + vendor.name + " has one rank for each device");
-    // Libraries want every device to have been chosen before.
+    // Libraries require every device to be selected before.
     for (int i = ranks - 1; i >= 0; --i) OnDevice once(devices[i]);
     OnDevice here(devices[0]);
     std::vector<void *> handles(size_t(ranks), nullptr);
@@ -114,7 +114,7 @@ int leave(InfiniCommunicator *communicator) {
         });
         if (world.ranks.empty()) last = std::move(world.left);
     }
-    // Some libraries let each wait for all.
+    // In some libraries each waits for all.
     std::vector<std::thread> others;
     for (size_t i = 1; i < last.size(); ++i)
         others.emplace_back([&each = last[i]] { each->end(); });
