@@ -32,7 +32,7 @@ inline bool processor_has(std::string_view name) {
         __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
         constexpr unsigned kNeeded = 1u << 22 | 1u << 23 | 1u << 24 | 1u << 25;
         if ((d & kNeeded) != kNeeded) return false;
-        // The kernel keeps tiles for processes that have asked for them (ARCH_REQ_XCOMP_PERM).
+        // The kernel enables tiles for processes that request them (ARCH_REQ_XCOMP_PERM).
         return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
     }
 #elif defined(__aarch64__)

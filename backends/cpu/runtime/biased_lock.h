@@ -1,11 +1,11 @@
 // Lets the one thread that uses a legacy stream enter it with plain stores and loads.
 //
-// The atomic way in and out costs some 20 ns, a fifth of copying 4 KiB. A thread that has come that
-// way a few times in a row becomes the owner. It then only says that it is inside, and looks
-// whether it still owns the stream; the fence that belongs between the two is on the other side:
-// whoever else needs the stream revokes the ownership and has the kernel put a fence into all
-// running threads of the process (membarrier). That is slow, but happens once: after it, everybody
-// takes the atomic way again, the longer the more often it happened.
+// The atomic path in and out costs some 20 ns, a fifth of copying 4 KiB. A thread that has taken it
+// a few times in a row becomes the owner. The owner only announces that it is inside, and checks
+// whether it still owns the stream; the fence required between the two is on the other side:
+// another thread that needs the stream revokes the ownership and has the kernel issue a fence in
+// all running threads of the process (membarrier). That is slow, but happens once: afterwards all
+// threads take the atomic path again, for longer the more often it happened.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,14 @@ public:
     Bias();
 
     bool mine() const { return owner_.load(std::memory_order_relaxed) == self(); }
-    // Another thread is the owner, and has to be stopped before its stream is used.
+    // Whether another thread is the owner, whose ownership must be revoked before the stream is
+    // used.
     bool foreign() const {
         uintptr_t owner = owner_.load();
         return owner != kNobody && owner != self();
     }
 
-    // The owner's way in. What it does inside must be short, and is allowed only if `holds()`.
+    // The owner's entry. The critical section must be short, and is allowed only if `holds()`.
     class Visit {
     public:
         explicit Visit(Bias &bias) : bias_(bias) {
@@ -44,14 +45,14 @@ public:
         Bias &bias_;
     };
 
-    // By a thread that came the atomic way and is still inside: perhaps it becomes the owner.
+    // Called by a thread that entered atomically and is still inside: it may become the owner.
     void earn();
-    // Returns when no thread is the owner, nor inside as one.
+    // Returns when no thread is the owner or inside as owner.
     void revoke();
 
 private:
 #if defined(__SANITIZE_THREAD__)
-    static constexpr auto kLeaving = std::memory_order_release;  // it knows nothing of membarrier
+    static constexpr auto kLeaving = std::memory_order_release;  // the kernel lacks membarrier
 #else
     static constexpr auto kLeaving = std::memory_order_relaxed;
 #endif
@@ -61,9 +62,9 @@ private:
 
     std::atomic<uintptr_t> owner_{kNobody};
     std::atomic<uint32_t> inside_{0};
-    std::atomic<uint32_t> price_{2};  // visits in a row that make a thread the owner
-    uintptr_t last_ = kNobody;        // who came the atomic way last, and how often in a row:
-    uint32_t streak_ = 0;             // used only by who is inside
+    std::atomic<uint32_t> price_{2};  // consecutive entries that make a thread the owner
+    uintptr_t last_ = kNobody;        // last thread to enter atomically, how often in a row:
+    uint32_t streak_ = 0;             // used only inside the lock
     Mutex revoking_;
 };
 

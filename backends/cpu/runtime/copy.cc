@@ -12,7 +12,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr size_t kGrain = 128 << 10;  // bytes that are worth a thread's while
+constexpr size_t kGrain = 128 << 10;  // bytes that are worth a thread
 
 // Both kinds of work are a box: rows of `width` bytes, `height` of them in a slice, `depth` slices.
 // Rows that follow each other without a gap on all sides are one long row, and slices likewise.
@@ -44,9 +44,9 @@ void for_rows(const Box &box, const Row &row) {
 
 void plain_copy(char *dst, const char *src, size_t bytes) { std::memmove(dst, src, bytes); }
 
-// Copies past the caches are memory's business alone: writing around the caches saves reading the
-// lines that are overwritten. With many threads that doubles the speed (measured: 41 to 83 GB/s
-// with 16); with few it gains nothing, for then memmove does the same by itself.
+// Copies larger than the caches are bound by memory: non-temporal stores avoid reading the lines
+// that are overwritten. With many threads that doubles the speed (measured: 41 to 83 GB/s with 16);
+// with few it gains nothing, because memmove does the same.
 #if defined(__x86_64__)
 bool stores_around_cache(size_t bytes) {
     constexpr size_t kManyThreads = 8;
@@ -108,7 +108,7 @@ void fill_row(char *row, size_t bytes, Element value) {
 
 void fill_box(const InfiniFill &work) {
     uint32_t element = work.element, value = work.value;
-    // A value whose bytes are equal, such as 0, is a matter for memset.
+    // A value whose bytes are equal, such as 0, uses memset.
     if (element == 4 && value == (value & 0xff) * 0x01010101u) element = 1;
     if (element == 2 && (value & 0xffff) == (value & 0xff) * 0x0101u) element = 1;
 

@@ -1,4 +1,4 @@
-// Moving and filling memory: boxes of bytes, with threads where they pay.
+// Copying and filling memory: boxes of bytes, with several threads if worthwhile.
 #pragma once
 
 #include <infini/backend.h>
@@ -14,7 +14,7 @@ void fill_box(const InfiniFill &work);
 
 constexpr size_t kPlainCopy = 256 << 10;  // up to here one thread is fastest
 
-// memmove, for memcpy may not be given ranges that overlap, which a client can ask for by mistake.
+// memmove, because a client may pass overlapping ranges by mistake, which are undefined for memcpy.
 inline void copy(const InfiniCopy &work) {
     if (work.height == 1 && work.depth == 1 && work.width <= kPlainCopy) [[likely]]
         std::memmove(work.dst, work.src, work.width);

@@ -5,15 +5,14 @@
 namespace infini::cpu {
 namespace {
 
-// Makes a ticket that completes with everything that `mark_all` marks. Null: that is complete
-// already.
+// Creates a ticket that completes with everything that `mark_all` marks. Null: already complete.
 template <class MarkAll>
 Error mark(Ticket **result, MarkAll mark_all) {
     *result = nullptr;
     Ticket *ticket = Ticket::make();
     if (!ticket) return fail(infinirtErrorMemoryAllocation, "no memory to wait for a stream");
     Error error = mark_all(*ticket);
-    ticket->arrive();  // frees nobody: nobody awaits the ticket yet
+    ticket->arrive();  // wakes nobody: nobody awaits the ticket yet
     if (!error && !ticket->done())
         *result = ticket;
     else

@@ -27,21 +27,21 @@ namespace infini::cpu {
 struct Device {
     explicit Device(int index) : index(index), legacy(*this, StreamType::Legacy, kLeastPriority) {}
 
-    // Blocking streams that have pending work or are being given some. Next to legacy.pending: a
-    // copy in the legacy stream checks both.
+    // Blocking streams with pending work or a submission in progress. Next to legacy.pending,
+    // because a copy in the legacy stream checks both.
     alignas(64) std::atomic<uint32_t> busy{0};
-    Bias bias;  // the quick way into the legacy stream
+    Bias bias;  // the fast path into the legacy stream
     const int index;
     Stream legacy;
 
     Mutex order;                // guards the list, and see above; taken before any stream's lock
     Stream *streams = nullptr;  // all but the legacy stream
 
-    // Everything that work in the legacy stream waits for is done.
+    // Whether everything that work in the legacy stream waits for is done.
     bool quiet() const { return legacy.pending.load() == 0 && busy.load() == 0; }
 
-    // Short work in the legacy stream by the thread that owns `bias`: the path where each
-    // nanosecond counts.
+    // Short work in the legacy stream by the thread that owns `bias`: the most latency-critical
+    // path.
     bool perform_at_once(const InfiniWork &work) {
         if (!bias.mine() || !is_short(work)) return false;
         Bias::Visit visit(bias);

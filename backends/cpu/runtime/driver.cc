@@ -1,5 +1,5 @@
-// The CPU back end's tables. Each entry finds its objects and hands on; the work is done in the
-// file of that noun.
+// The CPU back end's tables. Each entry looks up its objects and forwards; the implementation is in
+// the file of that name.
 #include <infini/backend.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ Error device_info(int device, InfiniDeviceInfo *result) {
     info.copy_engines = process->workers.slots();
     info.least_priority = kLeastPriority;
     info.greatest_priority = kGreatestPriority;
-    // A core with a shorter table gets as much as it knows.
+    // A core with a shorter table gets the part that it knows.
     memcpy(result, &info, result->size < sizeof info ? result->size : sizeof info);
     return infinirtSuccess;
 }

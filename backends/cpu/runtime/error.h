@@ -1,4 +1,4 @@
-// Errors carry a code for programs and one sentence for people.
+// Errors have a code for programs and a message for people.
 #pragma once
 
 #include <infini/backend.h>
@@ -7,9 +7,9 @@ namespace infini::cpu {
 
 using Error = infinirtError_t;
 
-extern const InfiniHost *host;  // what the core offers; set once by infini_backend_open
+extern const InfiniHost *host;  // the core's services; set once by infini_backend_open
 
-// Hands the sentence (a printf format) to the core and returns `code`.
+// Passes the message (a printf format) to the core and returns `code`.
 [[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
 
 }  // namespace infini::cpu

@@ -52,8 +52,8 @@ bool Event::record_now() {
     bool timed = !(flags_ & infinirtEventDisableTiming);
     int64_t time = timed ? now_ns() : 0;
     std::lock_guard guard(lock_);
-    // References are taken from ticket_ under the lock: one that is held once is ours alone, and
-    // complete.
+    // References are taken from ticket_ under the lock: a ticket with one reference is owned only
+    // by us, and complete.
     if (!ticket_ || !ticket_->held_once()) {
         Ticket *fresh = Ticket::make(0);
         if (!fresh) return false;

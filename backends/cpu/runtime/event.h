@@ -1,5 +1,5 @@
 // Events: the ticket of the last record. Queues hold tickets, never events, so an event can be
-// recorded again or destroyed at any time and whoever waits for an earlier record is not disturbed.
+// recorded again or destroyed at any time without affecting waits for an earlier record.
 #pragma once
 
 #include "error.h"
@@ -26,9 +26,9 @@ public:
 
     // Recorded and complete immediately: no work precedes it. False: no memory.
     bool record_now();
-    // Recorded at the place of `item` in a queue. False: no memory.
+    // Recorded at the position of `item` in a queue. False: no memory.
     bool record(Item &item);
-    // Makes `item` wait for the last record. False: that is complete, or there was none.
+    // Makes `item` wait for the last record. False: it is complete, or there was none.
     bool await(Item &item);
 
     bool complete();
@@ -42,7 +42,7 @@ private:
     const unsigned generation_ = fork_generation;
     Mutex lock_;
     Ticket *ticket_ = nullptr;   // of the last record; guarded by lock_
-    SharedEvent *const shared_;  // set: other processes may know the event, and there is no ticket
+    SharedEvent *const shared_;  // set: an interprocess event, without a ticket
 };
 
 }  // namespace infini::cpu

@@ -1,4 +1,4 @@
-// For `infini doctor`: what the CPU's kernels work with, one fact on a line, "what: value".
+// For `infini doctor`: facts about the CPU's kernels, one per line, "what: value".
 #include <sched.h>
 
 #include <string>

@@ -37,7 +37,7 @@ Error ipc_create(IpcKind kind, size_t bytes, IpcHandle *handle) {
         return fail(infinirtErrorMemoryAllocation, "no %zu bytes of shared memory: %s", bytes,
                     strerror(reason));
     }
-    // Nobody can make the file smaller under another process's mapping.
+    // Seals the file, so that it cannot be truncated while other processes map it.
     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     handle->fd = fd;
     return infinirtSuccess;
@@ -56,7 +56,7 @@ Error ipc_open(IpcKind kind, const void *opaque, IpcHandle *handle, int *fd) {
                     "cannot open what process %d exported: %s; that process must be alive, in the "
                     "same PID namespace and of the same user, and must not have freed it",
                     handle->pid, strerror(errno));
-    // The descriptor number, or even the process number, may mean something else by now.
+    // The descriptor number, or even the process id, may have been reused.
     char name[64], expected[96], target[128] = "";
     file_name(*handle, name, sizeof name);
     snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);

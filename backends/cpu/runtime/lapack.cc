@@ -1,6 +1,6 @@
-// Finds LAPACK: the OpenBLAS that INFINI_LAPACK_LIBRARY names, else that of the scipy-openblas32
-// wheel, which nobody else loads. NumPy's and the system's are not taken unasked: the number of
-// OpenBLAS's threads is one for the whole process, and here it becomes 1.
+// Finds LAPACK: the OpenBLAS named by INFINI_LAPACK_LIBRARY, else that of the scipy-openblas32
+// wheel, which no other package loads. NumPy's and the system's are not used by default, because
+// the number of OpenBLAS threads is global to the process, and here it is set to 1.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ const char *named_library() {
     return name && *name ? name : nullptr;
 }
 
-// Beside our own package; empty: we are not in one.
+// The folder beside our own package; empty: not in a package.
 std::string wheel_library() {
     Dl_info self;
     if (!dladdr(reinterpret_cast<const void *>(&wheel_library), &self) || !self.dli_fname)
@@ -55,7 +55,7 @@ struct Library {
             problem = reason ? reason : path;
             return;
         }
-        // The wheel's names have a prefix, so that they never meet those of another BLAS.
+        // The wheel's symbols have a prefix, so that they never clash with those of another BLAS.
         auto find = [&](auto &function, const std::string &symbol) {
             void *found = dlsym(library, ("scipy_" + symbol).c_str());
             if (!found) found = dlsym(library, symbol.c_str());
@@ -94,8 +94,8 @@ struct Library {
             problem = path + " takes integers of 64 bits; expected 32";
             return;
         }
-        set_num_threads(1);                         // kernels share batches among our own threads
-        usable = std::atexit(wait_for_calls) == 0;  // comes before the destructors of libraries
+        set_num_threads(1);                         // kernels divide batches among our own threads
+        usable = std::atexit(wait_for_calls) == 0;  // runs before the destructors of libraries
     }
 };
 

@@ -27,8 +27,8 @@ std::string read_text(const std::string &path) {
     return text;
 }
 
-// What follows `key` (and spaces, tabs and a colon) at the start of a line; empty if no line has
-// it.
+// The text after `key` (and spaces, tabs and a colon) at the start of a line; empty if there is
+// none.
 std::string field(const std::string &text, const std::string &key) {
     for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
         if (at != 0 && text[at - 1] != '\n') continue;
@@ -92,8 +92,8 @@ std::string processor_name(const std::string &cpuinfo) {
     return "CPU";
 }
 
-// Times a chain of additions, of which every processor does one in a cycle. For machines, mostly
-// virtual ones, that do not report their clock.
+// Times a chain of additions, of which every processor does one per cycle. For machines, mostly
+// virtual ones, that do not report their clock frequency.
 int measured_khz() {
     constexpr int kTries = 5, kRounds = 2'000, kAdds = 16;
     int64_t best = INT64_MAX;
@@ -190,7 +190,7 @@ Group control_group() {
         if (limit != 0 && limit < tightest.limit) {
             size_t used =
                 number(read_text(folder + (v2 ? "memory.current" : "memory.usage_in_bytes")));
-            // Cached files make room when memory is needed.
+            // Cached files are evicted when memory is needed.
             size_t cached = number(field(read_text(folder + "memory.stat"),
                                          v2 ? "inactive_file" : "total_inactive_file"));
             tightest = {limit, used - std::min(used, cached)};
@@ -202,7 +202,7 @@ Group control_group() {
 
 // ---- Quotas -------------------------------------------------------------------------------------
 
-// Processor time that a control group's folder grants in a second of the clock; 0: no limit.
+// The processor time per second that a control group grants; 0: no limit.
 double granted_time(const std::string &folder) {
     const std::string both = read_text(folder + "cpu.max");  // version 2: "200000 100000"
     const size_t space = both.find(' ');

@@ -1,4 +1,4 @@
-// What this machine is: read from the system once, or each time for what changes.
+// Facts about this machine: read from the system once, or each time if they can change.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct MachineFacts {
 };
 const MachineFacts &machine();
 
-// Processors whose time the control groups around this process grant, rounded up; many where there
-// is no limit.
+// The number of processors granted by the control groups of this process, rounded up; a large
+// number if there is no limit.
 size_t processor_quota();
 
-// Physical memory, or less where a control group allows less.
+// Physical memory, or the limit of a control group.
 size_t memory_total();
-// What could be allocated now without swapping.
+// Memory that could be allocated now without swapping.
 size_t memory_available();
 
 }  // namespace infini::cpu

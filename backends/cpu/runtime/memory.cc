@@ -18,7 +18,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr size_t kHugePage = size_t(2) << 20;
-constexpr size_t kHugeFrom = 2 * kHugePage;  // smaller ones would waste much of a huge page
+constexpr size_t kHugeFrom = 2 * kHugePage;  // smaller allocations would waste much of a huge page
 
 std::atomic<size_t> used{0};
 
@@ -43,7 +43,7 @@ void *map_pages(size_t bytes) {
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Aligned to huge pages, which the system is asked to use: fewer page faults and address look-ups.
+// Aligned to huge pages, which are requested from the system: fewer page faults and TLB misses.
 void *map_huge_pages(size_t bytes) {
     auto *wide = static_cast<char *>(map_pages(bytes + kHugePage));
     if (!wide) return nullptr;
@@ -79,8 +79,7 @@ Error memory_allocate(size_t bytes, void **memory) {
 
 Error memory_allocate_host(size_t bytes, void **memory) {
     if (Error error = memory_allocate(bytes, memory)) return error;
-    // Pages stay in memory once they are touched, if this user may have that; nothing depends on
-    // it.
+    // Locks pages on first touch, if this user is permitted to; optional.
     mlock2(*memory, whole_pages(bytes), MLOCK_ONFAULT);
     return infinirtSuccess;
 }
@@ -101,9 +100,9 @@ Error memory_release(void *memory, size_t bytes) {
 }
 
 Error memory_info(size_t *free_bytes, size_t *total_bytes) {
-    // Pages count as available until they are touched, but a client expects what it allocated to be
-    // gone from the free memory at once. So what was available when nothing was allocated is kept
-    // to compare with.
+    // Pages count as available until they are touched, but a client expects its allocations to
+    // reduce the free memory immediately. So the amount that was available before any allocation is
+    // kept for comparison.
     static std::atomic<size_t> available_at_first{0};
     size_t total = memory_total(), available = memory_available(), taken = used.load();
     size_t first = available_at_first.load();

@@ -12,13 +12,14 @@ Error memory_allocate_host(size_t bytes, void **memory);
 Error memory_release(void *memory, size_t bytes);
 Error memory_info(size_t *free_bytes, size_t *total_bytes);
 
-// Between processes. The first export moves the bytes into memory that can be shared, at the same
-// address; the caller makes sure that nothing else uses them meanwhile.
+// Between processes. The first export moves the bytes to shareable memory at the same address; the
+// caller ensures that nothing else uses them meanwhile.
 Error memory_export(void *memory, size_t bytes, infinirtIpcMemHandle_t *handle);
 Error memory_import(const infinirtIpcMemHandle_t &handle, void **memory, size_t *bytes);
 Error memory_close(void *memory, size_t bytes);
 
-// Around fork(): the one lock of this file must not be held by a thread that the child lacks.
+// Around fork(): the lock of this file must not be held by a thread that does not exist in the
+// child.
 void memory_lock_for_fork();
 void memory_unlock_after_fork();
 

@@ -1,10 +1,9 @@
-// Everything that lives once per process and that a forked child replaces by a new one.
+// Per-process state, which a forked child replaces.
 //
-// fork() copies memory but not threads: in the child the workers are gone and any lock may be held
-// by nobody. So the child leaves all of it untouched, for ever, and starts with a fresh Process.
-// Streams and events remember the generation in which they were made. Memory belongs to no
-// generation and stays usable. Nothing here is ever destroyed: worker threads use it until the
-// process is gone.
+// fork() copies memory but not threads: in the child there are no workers, and any lock may be held
+// forever. So the child abandons all of it and starts with a new Process. Streams and events
+// remember the generation in which they were created. Memory belongs to no generation and stays
+// usable. Nothing here is ever destroyed: worker threads use it until the process exits.
 #pragma once
 
 #include <atomic>

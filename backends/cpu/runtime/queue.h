@@ -19,13 +19,13 @@ enum class Kind : uint32_t {
     Fill,
     Kernel,
     Host,
-    Complete,        // a ticket: of a record of an event, or of a wait for this place in the queue
-    Await,           // a ticket: go on when it is complete
-    SharedComplete,  // the same two for an event that other processes know
+    Complete,        // a ticket: of an event record, or of a wait for this position in the queue
+    Await,           // a ticket: continue when it is complete
+    SharedComplete,  // the same two for an interprocess event
     SharedAwait,
 };
 
-// Does it work on data? Only such items compete for the slots of Workers.
+// Whether it processes data. Only such items compete for the slots of Workers.
 inline bool is_device_work(Kind kind) { return kind <= Kind::Kernel; }
 
 struct SharedRecord {
@@ -45,10 +45,10 @@ struct Item {
     };
 };
 
-// A queue without limit, as a list of blocks that never move, so that items run in place.
-// Producers exclude each other by the stream's lock; there is one consumer at a time, whoever runs
-// the stream. The two sides meet only in the stream's count of published items, so neither ever
-// waits for the other.
+// An unbounded queue, as a list of blocks that never move, so that items run in place. Producers
+// are serialized by the stream's lock; there is one consumer at a time, the thread that runs the
+// stream. The two sides share only the stream's count of published items, so neither ever waits for
+// the other.
 class Queue {
 public:
     Queue() = default;
@@ -63,7 +63,7 @@ public:
         delete spare_.load(std::memory_order_relaxed);
     }
 
-    // Producer: makes room for `count` items. False when there is no memory for it.
+    // Producer: reserves space for `count` items. False: no memory.
     bool reserve(size_t count) {
         while (room_ < count) {
             Block *block = spare_.exchange(nullptr, std::memory_order_acquire);
@@ -120,7 +120,7 @@ private:
     // Consumer's side, in a cache line of its own.
     alignas(64) Block *head_ = nullptr;
     size_t head_used_ = 0;
-    // An empty block on its way back from the consumer: a stream in steady use allocates nothing.
+    // An empty block returned by the consumer, so that a stream in steady use allocates nothing.
     std::atomic<Block *> spare_{nullptr};
 };
 

@@ -1,5 +1,5 @@
-// Which kernels serve this machine: of each operator the one compiled for the best instruction set
-// that the processor has.
+// The kernels for this machine: for each operator the one compiled for the best instruction set
+// that the processor supports.
 #pragma once
 
 #include "../kernels/kernel.h"

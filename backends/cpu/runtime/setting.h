@@ -1,4 +1,4 @@
-// The CPU's settings from the environment that are numbers.
+// Numeric settings of the CPU back end from the environment.
 #pragma once
 
 #include "environment.h"

@@ -1,8 +1,7 @@
-// The state of an event that several processes know (infinirtEventInterprocess): one page of shared
-// memory.
+// The state of an interprocess event (infinirtEventInterprocess): one page of shared memory.
 //
-// No process can call another back, so waiting for such an event takes a thread: a stream that
-// awaits it is treated like one that runs a host function.
+// There are no callbacks between processes, so waiting for such an event takes a thread: a stream
+// that waits for it is treated like one that runs a host function.
 #pragma once
 
 #include <atomic>
@@ -26,15 +25,15 @@ public:
     void complete(uint64_t number);  // that record
     uint64_t last_record() const;    // 0: never recorded
     bool complete_at(uint64_t number) const;
-    // The same, and a record of a process that died, which nobody will complete, counts as
+    // The same, but the record of a process that died, which will never complete, counts as
     // complete.
     bool complete_or_abandoned(uint64_t number);
     void wait(uint64_t number, int64_t spin_ns);
 
 private:
     struct Record {
-        std::atomic<uint64_t> completed;  // the highest number of this place that is complete
-        std::atomic<int32_t> recorder;    // the process that will complete the newest
+        std::atomic<uint64_t> completed;  // the highest complete number in this slot
+        std::atomic<int32_t> recorder;    // the process that will complete the latest
     };
     static constexpr size_t kRecords = 252;
     struct Page {

@@ -34,7 +34,7 @@ void Stream::drop() {
 
 // ---- Submission ---------------------------------------------------------------------------------
 
-// Nothing that new work would have to wait for is pending.
+// Whether nothing is pending that new work would have to wait for.
 bool Stream::settled() const {
     if (pending.load(std::memory_order_acquire) != 0) return false;
     switch (type) {
@@ -48,11 +48,11 @@ bool Stream::settled() const {
     return false;
 }
 
-// Copies, fills and kernels in the legacy stream, when nothing is pending before them, are done by
-// the calling thread.
+// Copies, fills and kernels in the legacy stream run in the calling thread if nothing is pending
+// before them.
 bool Stream::perform_inline(const InfiniWork &work) {
     if (device.perform_at_once(work)) return true;
-    // Take the run of an idle stream, without putting anything into its queue.
+    // Acquires the run of an idle stream, without queueing anything.
     uint64_t idle = 0;
     if (device.busy.load(std::memory_order_relaxed) != 0 ||
         !pending.compare_exchange_strong(idle, 1))
@@ -63,12 +63,12 @@ bool Stream::perform_inline(const InfiniWork &work) {
         perform(work);
         device.bias.earn();
     }
-    // Others may have appended work meanwhile. Then the run is theirs.
+    // If others have appended work meanwhile, passes the run on to them.
     if (uint32_t(pending.fetch_sub(1)) != 1) process->workers.schedule(this);
     return alone;
 }
 
-// Does the work here and now if nothing is pending before it and no queue is needed for it.
+// Runs the work immediately if nothing is pending before it and no queue is needed for it.
 bool Stream::start_inline(const InfiniWork &work) {
     switch (work.kind) {
         case INFINI_WORK_COPY:
@@ -110,7 +110,7 @@ Error Stream::submit(const InfiniWork *work, size_t count) {
 }
 
 Error Stream::submit_legacy(const InfiniWork *work, size_t count) {
-    // Whoever found a stream complete may be a moment ahead of the worker that is just leaving it.
+    // A thread that found the stream complete may be ahead of the worker that is just leaving it.
     if (work->kind != INFINI_WORK_HOST && spin_briefly([&] { return settled(); }))
         for (; count != 0 && start_inline(*work); --count) ++work;
     if (count == 0) return infinirtSuccess;
@@ -155,8 +155,8 @@ Error Stream::submit_blocking(const InfiniWork *work, size_t count) {
     return error;
 }
 
-// Puts `work` into the queue, after a wait for `behind` if that is set, and publishes it. The
-// caller holds `lock`. `awakened`: the stream was idle, and the caller has to schedule it.
+// Queues `work`, after a wait for `behind` if that is set, and publishes it. The caller holds
+// `lock`. `awakened`: the stream was idle, and the caller must schedule it.
 Error Stream::append(const InfiniWork *work, size_t count, Ticket *behind, bool *awakened) {
     Error error = infinirtSuccess;
     uint64_t added = 0;
@@ -238,7 +238,7 @@ Error Stream::mark(Ticket &ticket) {
     item.ticket = &ticket;
     ticket.expect();
     ticket.hold();
-    // Published only if the stream is still busy: a run that has ended is not begun again for this.
+    // Published only if the stream is still busy: an ended run is not restarted for this.
     do {
         if (pending.compare_exchange_weak(seen, seen + 1)) return infinirtSuccess;
     } while (uint32_t(seen) != 0);

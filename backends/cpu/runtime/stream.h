@@ -6,8 +6,8 @@
 // thread waits for a stream meanwhile.
 //
 // Ownership: the client's handle is one reference, having pending work is another. The thread that
-// drops the last takes the stream off its device's list and deletes it, so a stream can be
-// destroyed while it is busy.
+// drops the last reference removes the stream from its device's list and deletes it, so a stream
+// can be destroyed while it is busy.
 #pragma once
 
 #include <atomic>
@@ -43,11 +43,11 @@ struct Stream {
     bool complete() const;
     Error synchronize();
 
-    // Everything pending is one more arrival of `ticket`; does nothing when the stream is idle.
+    // Appends an arrival of `ticket` after everything pending; does nothing if the stream is idle.
     Error mark(Ticket &ticket);
 
-    // For the holder of the run: item `front` is done. True: that was the last, and the run has
-    // ended. The stream may be gone then.
+    // For the holder of the run: item `front` is done. True: it was the last, and the run has
+    // ended. The stream may be deleted then.
     bool retire();
 
     // The number of items published and not retired. The holder of the run has at least one.

@@ -7,7 +7,7 @@ int64_t spin_ns() {
     return nanoseconds;
 }
 
-// Longer spinning would win a little latency, but steal the processor from the very work waited
+// Longer spinning would gain a little latency, but take the processor from the work that is waited
 // for.
 int64_t spin_long_ns() {
     static const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -15,8 +15,7 @@ int64_t spin_long_ns() {
 }
 
 void Mutex::lock_slowly() {
-    // Critical sections are short: the owner is most likely about to leave, unless it was
-    // preempted.
+    // Critical sections are short: unless preempted, the owner is about to leave.
     for (int i = 0; i < 64; ++i) {
         uint32_t expected = kFree;
         if (word_.load(std::memory_order_relaxed) == kFree &&

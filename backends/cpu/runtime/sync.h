@@ -1,7 +1,7 @@
-// The means of waiting that everything here is built from: clock, spinning, futex, mutex.
+// The primitives for waiting: clock, spinning, futex, mutex.
 //
 // A futex is a 32-bit word in memory on which the kernel lets threads sleep. All waits follow one
-// pattern: look, spin for a few microseconds (waking a sleeping thread costs more than that), then
+// pattern: check, spin for a few microseconds (waking a sleeping thread costs more than that), then
 // sleep.
 #pragma once
 
@@ -31,8 +31,8 @@ inline void relax() {
 #endif
 }
 
-// How long to spin before sleeping; 0 on a machine with one processor. The long one is for work
-// that is under way: being woken at its end takes as long as it takes a thread to start it.
+// How long to spin before sleeping; 0 on a machine with one processor. The long one is for work in
+// progress: a wake-up at its end takes as long as a thread needs to start it.
 int64_t spin_ns();
 int64_t spin_long_ns();
 
@@ -54,12 +54,12 @@ bool spin(int64_t nanoseconds, Ready ready) {
     int64_t end = now_ns() + nanoseconds;
     do {
         if (spin_briefly(ready)) return true;
-        sched_yield();  // the processor may be the very one that is needed to make it ready
+        sched_yield();  // the awaited thread may need this processor
     } while (now_ns() < end);
     return false;
 }
 
-// The same for threads of which there are no more than processors: it does not yield its own to
+// The same for threads that do not outnumber the processors: does not yield the processor to
 // others, which may keep it for milliseconds.
 template <class Ready>
 bool spin_hot(int64_t nanoseconds, Ready ready) {
@@ -73,7 +73,7 @@ bool spin_hot(int64_t nanoseconds, Ready ready) {
     return false;
 }
 
-// Shared: the word lies in memory that other processes see, too.
+// Shared: the word is in memory shared with other processes.
 enum class Scope { Process, Shared };
 
 // Sleeps while the word holds `value`, for at most `timeout_ns` (-1: no limit). May return early.
@@ -89,7 +89,7 @@ inline void futex_wake(std::atomic<uint32_t> &word, int threads, Scope scope = S
             nullptr, nullptr, 0);
 }
 
-// A mutex of 4 bytes that costs two atomic operations when nobody else wants it. Works with
+// A mutex of 4 bytes that costs two atomic operations if uncontended. Works with
 // std::lock_guard.
 class Mutex {
 public:

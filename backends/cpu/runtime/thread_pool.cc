@@ -36,14 +36,14 @@ long processors() {
     return count;
 }
 
-// How often the calling thread had to leave its processor to others.
+// The number of involuntary context switches of the calling thread.
 long preemptions() {
     rusage usage;
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
 // How long a helper spins for the next loop. Loops tend to follow each other closely, and waking
-// many threads takes long; but where other programs want the processors, spinning takes them away.
+// many threads is slow; but spinning takes processors from other programs.
 class Patience {
 public:
     explicit Patience(bool crowded)
@@ -89,7 +89,7 @@ void ThreadPool::set_limit(size_t threads) {
 
 // ---- Pieces -------------------------------------------------------------------------------------
 
-// False: all pieces of the part are taken.
+// False: all chunks of the part are taken.
 bool ThreadPool::Loop::take(size_t part, size_t &piece) const {
     const uint32_t each = pieces / threads, more = pieces % threads;
     const uint32_t size = each + (part < more);
@@ -105,7 +105,7 @@ bool ThreadPool::Loop::take(size_t part, size_t &piece) const {
     }
 }
 
-// Does pieces until none is left, those of `part` first.
+// Runs chunks until none is left, those of `part` first.
 void ThreadPool::Loop::work(size_t part) const {
     for (size_t i = 0; i < threads; ++i) {
         const size_t from = part + i < threads ? part + i : part + i - threads;
@@ -147,7 +147,7 @@ void ThreadPool::run(Loop &loop, size_t grain, double ranges) {
 }
 
 void ThreadPool::run_on(Loop &loop, size_t grain, size_t limit) {
-    // A few pieces for each thread: one that starts late or is held up does fewer of them.
+    // A few chunks for each thread, so that one that starts late or is delayed runs fewer of them.
     constexpr size_t kPiecesPerThread = 4;
     const size_t most = limit * kPiecesPerThread;
     loop.piece = std::max({grain, (loop.count + most - 1) / most, size_t(1)});
@@ -178,13 +178,13 @@ bool ThreadPool::offer(Loop &loop) {
     return false;
 }
 
-// All pieces are taken; some may still be worked on.
+// All chunks are taken; some may still be running.
 void ThreadPool::take_back(const Loop &loop) {
     Place &place = places_[loop.place];
     loops_[loop.place].store(nullptr);
-    const size_t helpers = arrived_.load();  // those that come later find no loop
+    const size_t helpers = arrived_.load();  // later threads find no loop
     const uint32_t mine = uint32_t(loop.place) + 1;
-    size_t next = 1;  // seats before it have left
+    size_t next = 1;  // seats before it are free
     auto empty = [&] {
         while (next <= helpers && seats_[next].inside.load() != mine) ++next;
         return next > helpers;
@@ -202,7 +202,8 @@ void ThreadPool::take_back(const Loop &loop) {
 
 // ---- Helpers ------------------------------------------------------------------------------------
 
-// Each place begins with another helper, so that small loops of several callers get different ones.
+// Each slot begins with a different helper, so that small loops of several callers get different
+// ones.
 size_t ThreadPool::part_of(size_t helper, size_t place) const {
     const size_t helpers = size_ - 1, base = place * helpers / kPlaces;
     return 1 + (helper - 1 + helpers - base) % helpers;
@@ -213,8 +214,8 @@ size_t ThreadPool::helper_of(size_t part, size_t place) const {
     return 1 + (part - 1 + base) % helpers;
 }
 
-// Waking a thread takes longer than many a loop. So the parts are a binary tree, and each thread
-// wakes the two below it, and those below a thread that is busy with another loop.
+// Waking a thread takes longer than many loops. So the parts form a binary tree, and each thread
+// wakes its two children, and those of a child that is busy with another loop.
 void ThreadPool::wake_below(const Loop &loop, size_t part) {
     for (size_t below = 2 * part + 1; below <= 2 * part + 2 && below < loop.threads; ++below) {
         Seat &seat = seats_[helper_of(below, loop.place)];
@@ -232,7 +233,7 @@ void *ThreadPool::thread_main(void *pool) {
     return nullptr;
 }
 
-// Works on what is offered.
+// Works on the offered loops.
 void ThreadPool::help_once(size_t helper) {
     Seat &seat = seats_[helper];
     for (size_t i = 0; i < kPlaces; ++i) {

@@ -1,12 +1,12 @@
 // The one pool of threads for loops over data, shared by all streams and devices of the process.
 //
 // The caller always takes part, so a loop ends even when every other thread is busy, and loops may
-// be nested. Several callers at once share the helpers. A loop is cut in pieces, and each thread has
-// a part of them, the same one whenever a loop of that shape runs, so that it finds in its cache
-// what it left there; a thread that is done with its own part takes pieces of others.
+// be nested. Several callers at once share the helpers. A loop is divided into chunks, and each
+// thread has a part of them, always the same one for loops of the same shape, for cache locality; a
+// thread that has finished its part steals chunks of others.
 //
-// What a thread writes often is on a cache line of its own: the counter of its part, and its seat,
-// where it says which loop it works on. A caller has joined when no seat names its loop.
+// Frequently written data of a thread has its own cache line: the counter of its part, and its
+// seat, which holds the loop that it works on. A loop has joined when no seat refers to it.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ public:
 
     size_t size() const { return size_; }  // threads that can work on a loop, the caller included
 
-    // How many do: at first all of them. Loops that run already keep theirs.
+    // The number in use: initially all. Running loops keep theirs.
     size_t limit() const { return limit_.load(std::memory_order_relaxed); }
     void set_limit(size_t threads);
 
@@ -76,8 +76,8 @@ public:
 private:
     static constexpr double kUnknown = 1e300;
 
-    // How many pieces of a thread's part are taken, below the number of the loop that it is about:
-    // a counter of an earlier loop counts as 0, so nobody has to reset them.
+    // The number of taken chunks of a thread's part, tagged with the number of the loop: a counter
+    // of an earlier loop counts as 0, so counters need no reset.
     struct alignas(64) Part {
         std::atomic<uint64_t> taken{0};
     };
@@ -87,7 +87,7 @@ private:
         const void *body;
         size_t count, piece;
         uint32_t pieces, threads;  // a part for each of the threads
-        uint32_t number;           // of the loops in this place
+        uint32_t number;           // of the loops in this slot
         size_t place;
         Part *parts;
 
@@ -98,17 +98,17 @@ private:
     struct alignas(64) Seat {
         static constexpr uint32_t kSpinning = 0, kAsleep = 1, kWorking = 2;
         std::atomic<uint32_t> state{kSpinning};  // a futex
-        std::atomic<uint32_t> inside{0};         // the place of the loop, counted from 1
+        std::atomic<uint32_t> inside{0};         // the slot of the loop, counted from 1
     };
 
-    // A place where a loop is offered.
+    // A slot in which a loop is offered.
     struct alignas(64) Place {
         std::atomic<bool> used{false};
         uint32_t number = 0;               // of loops so far
         std::atomic<uint32_t> waiting{0};  // a futex of a caller that waits for the last helpers
         std::unique_ptr<Part[]> parts;
     };
-    static constexpr size_t kPlaces = 8;  // loops at a time; more have their caller alone
+    static constexpr size_t kPlaces = 8;  // concurrent loops; more run only in their caller
 
     void run(Loop &loop, size_t grain, double ranges);
     void run_on(Loop &loop, size_t grain, size_t limit);
@@ -129,16 +129,16 @@ private:
     std::atomic<const LoopCosts *> costs_{nullptr};  // null: not read yet
     std::unique_ptr<Seat[]> seats_;
     Place places_[kPlaces];
-    // Helpers that spin read this line, and then the one with the loops.
+    // Spinning helpers read this cache line, and then the one with the loops.
     alignas(64) std::atomic<uint32_t> posted_{0};       // counts loops
-    alignas(64) std::atomic<Loop *> loops_[kPlaces]{};  // by place; null: none is offered
+    alignas(64) std::atomic<Loop *> loops_[kPlaces]{};  // by slot; null: none is offered
     alignas(64) Mutex lock_;                            // guards the start of threads
     std::atomic<size_t> started_{0};  // helpers; they start when first needed and never end
     std::atomic<size_t> arrived_{0};  // numbers the helpers
 };
 
-// Starts a detached thread that takes no signals: those are for the program's own threads. False:
-// none to be had.
+// Starts a detached thread with all signals blocked: signals are for the program's own threads.
+// False: failed.
 bool start_thread(void *(*main)(void *), void *argument);
 
 }  // namespace infini::cpu

@@ -1,10 +1,10 @@
 // A ticket stands for "everything up to here is done": one record of an event, or one wait for a
 // stream.
 //
-// Ownership: tickets are counted references. The event that was recorded, the item in the queue
-// that will complete it, the items that await it and the threads that wait for it hold one each.
-// When the last is dropped the ticket goes back to Tickets, which keeps the memory for ever, so a
-// late wake-up never touches freed memory.
+// Ownership: tickets are reference-counted. The recorded event, the queue item that will complete
+// it, and the items and threads that wait for it hold one reference each. When the last is dropped
+// the ticket is returned to Tickets, which never frees the memory, so a late wake-up never touches
+// freed memory.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ public:
     // One more arrival is needed. Only while the caller's own arrival is outstanding.
     void expect() { arrivals_.fetch_add(1, std::memory_order_relaxed); }
 
-    // What the last arrival sets free. The caller schedules `streams` (linked by Stream::next) and
-    // calls wake() if `sleepers`; between the two it can finish its own bookkeeping, so that the
-    // woken find it done.
+    // The waiters released by the last arrival. The caller schedules `streams` (linked by
+    // Stream::next) and calls wake() if `sleepers`; between the two it can finish its own
+    // bookkeeping, so that woken threads see it done.
     struct Freed {
         Stream *streams = nullptr;
         bool sleepers = false;
@@ -41,7 +41,7 @@ public:
     Freed arrive();
     void wake() { futex_wake(state_, INT32_MAX); }
 
-    // Puts a stream, which nobody runs meanwhile, aside until completion. False: complete already.
+    // Parks a stream, which nobody runs meanwhile, until completion. False: already complete.
     bool park(Stream &stream);
 
     // Blocks the calling thread, which spins for up to `spin_ns` first.

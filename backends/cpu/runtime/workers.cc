@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kKeptIdle = 4;                // idle threads beyond these
 constexpr int64_t kIdleNs = 5'000'000'000;  // end after this time
-constexpr int kStreak = 32;                 // items before an equally urgent stream has its turn
+constexpr int kStreak = 32;                 // items before an equally urgent stream gets its turn
 
 }  // namespace
 
@@ -30,15 +30,15 @@ struct Workers::Worker {
     std::atomic<uint32_t> state{kAwake};
     Worker *previous_idle = nullptr, *next_idle = nullptr;
     int64_t patience_ns = spin_ns();  // how long to spin for work
-    bool kept = false;  // stays when idle, and so sleeps without a timer, which costs a microsecond
+    bool kept = false;  // never exits when idle, so it needs no timer, which costs a microsecond
 };
 
 Workers::Workers() : limit_(std::max(2, int(ThreadPool::default_size()))) {}
 
 // ---- Running a stream ---------------------------------------------------------------------------
 
-// Runs items until the stream has none left, is parked, or has to wait for a slot. Returns the
-// stream to go on with.
+// Runs items until the stream has none left, is parked, or must wait for a slot. Returns the stream
+// to continue with.
 Stream *Workers::run(Worker &self, Stream *stream) {
     Stream *freed = nullptr;  // by tickets completed here; scheduled before anything takes time
     for (int streak = 0;; ++streak) {
@@ -67,9 +67,9 @@ Stream *Workers::run(Worker &self, Stream *stream) {
                 leave(self);
                 unsigned generation = fork_generation;
                 item.host.function(item.host.data);
-                // The function has forked, and this is the child: the stream is a relic of the
-                // parent, and its only thread has nothing left to do. No exit handlers: those are
-                // the parent's, too.
+                // The function has forked, and this is the child: the stream belongs to the parent,
+                // and this thread has nothing left to do. No exit handlers: those belong to the
+                // parent, too.
                 if (generation != fork_generation) _exit(0);
                 break;
             }
@@ -107,8 +107,8 @@ Stream *Workers::run(Worker &self, Stream *stream) {
     }
 }
 
-// Keeps the first of the freed streams for this thread: a chain of streams that wait for each other
-// needs no switch of threads.
+// Keeps the first released stream for this thread: a chain of streams that wait for each other
+// needs no thread switches.
 Stream *Workers::go_on_with(Stream *freed) {
     if (!freed) return nullptr;
     Stream *own = std::exchange(freed, freed->next);
@@ -140,8 +140,8 @@ void Workers::leave(Worker &self) {
     if (stream) hand_over(worker, stream, true);
 }
 
-// Should another stream have this one's slot? More urgent ones immediately, equally urgent ones
-// after a while.
+// Whether another stream should get this one's slot: more urgent ones immediately, equally urgent
+// ones after a while.
 bool Workers::outranked(const Stream &stream, int streak) const {
     uint32_t ranks = ready_ranks_.load(std::memory_order_relaxed);
     if (ranks == 0) [[likely]]
@@ -192,7 +192,7 @@ void Workers::hand_over(Worker *worker, Stream *stream, bool slot) {
         if (worker->state.exchange(Worker::kCalled, std::memory_order_acq_rel) == Worker::kAsleep)
             futex_wake(worker->state, 1);
     } else if (!spawn(stream, slot)) {
-        // The system gives no more threads. The next worker that has nothing else to do takes it.
+        // No more threads can be created. The next idle worker takes it.
         std::lock_guard guard(lock_);
         if (slot) --running_;
         push_ready(stream);
@@ -246,11 +246,11 @@ void Workers::serve(Worker &self) {
     }
 }
 
-// False: the thread was idle for long, and is to end.
+// False: the thread was idle for a long time, and should exit.
 bool Workers::wait_for_work(Worker &self, bool spins) {
     auto called = [&] { return self.state.load(std::memory_order_acquire) == Worker::kCalled; };
     int64_t since = now_ns();
-    // Spins for long only if a call came soon last time.
+    // Spins for long only if the last call came soon.
     if (spins && spin(self.patience_ns, called)) return true;
     if (spins) {
         std::lock_guard guard(lock_);
@@ -262,14 +262,14 @@ bool Workers::wait_for_work(Worker &self, bool spins) {
         futex_wait(self.state, Worker::kAsleep, self.kept ? -1 : kIdleNs);
         if (called() || self.kept || now_ns() - since < kIdleNs) continue;
         std::lock_guard guard(lock_);
-        bool idle = self.previous_idle || idle_ == &self;  // else somebody is about to call
+        bool idle = self.previous_idle || idle_ == &self;  // else a call is imminent
         if (idle && idle_count_ > kKeptIdle) {
             remove_idle(self);
             return false;
         }
         since = now_ns();
     }
-    // Waking up took time, too: a call that came within spin_ns() is noticed some time later.
+    // The wake-up took time, too: a call within spin_ns() is seen some time later.
     self.patience_ns = now_ns() - since < 3 * spin_ns() ? spin_ns() : spin_ns() / 8;
     return true;
 }

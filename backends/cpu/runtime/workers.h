@@ -1,9 +1,9 @@
 // The threads that run streams.
 //
-// A stream that becomes ready gets an idle thread or a new one. Moving data takes one of a few
-// slots, so that many busy streams do not fight for the memory bus; when all are taken, ready
-// streams wait, the most urgent first. Host functions need no slot and may block for ever: other
-// streams get other threads. Threads stay for a while when they have nothing to do.
+// A stream that becomes ready gets an idle thread or a new one. Work on data takes one of a few
+// slots, so that many busy streams do not compete for memory bandwidth; when all are taken, ready
+// streams wait, the most urgent first. Host functions need no slot and may block forever: other
+// streams get other threads. Idle threads stay for a while.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Workers {
 public:
     Workers();
 
-    // Makes sure that there is at least one thread; that one never ends.
+    // Ensures that there is at least one thread, which never exits.
     Error start() {
         if (threads_.load(std::memory_order_relaxed) > 0) [[likely]]
             return infinirtSuccess;
@@ -29,7 +29,7 @@ public:
 
     int slots() const { return limit_; }
 
-    // Hands over the run of a stream that has something at the front of its queue.
+    // Takes over the run of a stream with an item at the front of its queue.
     void schedule(Stream *stream);
 
 private:
