@@ -38,7 +38,7 @@ Device::Device(int index) : index(index) {
     minor = attribute(index, kMinor, 0);
     multiprocessors = attribute(index, kMultiprocessors, 1);
     warp = vendor.warp ? vendor.warp : attribute(index, kWarp, 32);
-    // Kernels of devices with wider warps work in groups of 32 lanes.
+    // On devices with wider warps, kernels work in groups of 32 lanes.
     has_lane_groups = warp > kWidestWarp;
     if (has_lane_groups) warp = 32;
     l2_bytes = size_t(attribute(index, kL2Bytes, 0));

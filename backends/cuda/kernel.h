@@ -37,8 +37,8 @@ struct Stream {
 
 // ---- Device code --------------------------------------------------------------------------------
 
-// The text of a kernel: a file of device/, with types and constants that are defined before it. Two
-// sources that have the same text are one kernel.
+// The text of a kernel: a file of device/, with types and constants that are defined before it.
+// Sources with the same text are the same kernel.
 class Source {
 public:
     // "index/scatter.cuh:keys" is the kernel `keys` of a file with several.
@@ -48,13 +48,13 @@ public:
     Source &type(const char *name, const std::string &type);
     Source &constant(const char *name, int64_t value);  // constexpr int64_t; bool and int convert
     Source &line(const std::string &text);              // whatever else, inside namespace infini
-    Source &include(const char *file);  // another file, before the lines that follow
-    // Instructions that only this very architecture has (sm_90a): wgmma, setmaxnreg.
+    Source &include(const char *file);                  // another file, before the following lines
+    // Enables architecture-specific instructions (sm_90a): wgmma, setmaxnreg.
     Source &architecture_specific();
 
     // All of it, includes resolved.
     std::string text() const;
-    // What distinguishes it from other sources of this back end: short.
+    // A short key that distinguishes it from other sources of this back end.
     std::string identity() const { return file_ + (specific_ ? "!\n" : "\n") + lines_; }
     const std::string &file() const { return file_; }
     bool is_architecture_specific() const { return specific_; }
@@ -64,8 +64,8 @@ private:
     bool specific_ = false;
 };
 
-// The type of an element in device code: "f16". Of complex numbers one of the same size, to be
-// moved.
+// The type of an element in device code: "f16". For complex numbers a type of the same size, for
+// copies.
 const char *device_type(int dtype);
 // One of that many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
 const char *bytes_type(size_t bytes);
@@ -79,7 +79,8 @@ struct Grid {
     unsigned x = 1, y = 1, z = 1;
 
     Grid() = default;
-    // As many blocks as `x`; planners keep below the limits (2^31 - 1 in x, 65535 in y and z).
+    // Converts from the number of blocks `x`; planners respect the limits (2^31 - 1 in x, 65535 in
+    // y and z).
     Grid(int64_t x, int64_t y = 1, int64_t z = 1)
         : x(unsigned(x)), y(unsigned(y)), z(unsigned(z)) {}
 };
@@ -96,7 +97,7 @@ public:
         static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
         return enqueue(stream, grid, threads, &params, shared_bytes);
     }
-    // How many blocks of it one multiprocessor takes at a time.
+    // The number of resident blocks per multiprocessor (occupancy).
     virtual int resident_blocks(unsigned threads, size_t shared_bytes = 0) const = 0;
 
 protected:
@@ -111,27 +112,28 @@ public:
     explicit Device(int index);
     static Device &get(int index);  // each is made once
 
-    // Compiled before, by this process or another, or now. Throws Refusal with the compiler's
-    // words. While a plan is made, the plan's kernels are compiled beside each other: one may be on
-    // its way when this returns, and the maker of the plan then waits for it and throws.
+    // Loads cached code, of this process or from disk, or compiles it. Throws Refusal with the
+    // compiler's log. While a plan is made, its kernels are compiled in parallel: one may still be
+    // compiling when this returns, and the planner's caller then waits for it and throws.
     std::shared_ptr<const Kernel> compile(const Source &source);
 
-    // Blocks for `items` that take `per_block` each, at most `waves` times what fits on the device
-    // at once: for kernels whose threads go on with the next item (a loop over the grid).
+    // The number of blocks for `items`, of which a block handles `per_block`, at most `waves` times
+    // the number of resident blocks: for kernels with a grid-stride loop.
     int64_t blocks_for(int64_t items, int64_t per_block, int waves = 8) const;
 
     const int index;
     std::string name;
     int major = 0, minor = 0;  // architecture
     int multiprocessors = 1;
-    int warp = 32;  // lanes that a kernel takes for a warp
-    // The device's own warps are wider: only shuffles inside a group of lanes can be relied on.
+    int warp = 32;  // lanes per warp in kernels
+    // The device's own warps are wider: only shuffles inside a group of lanes are reliable.
     bool has_lane_groups = false;
-    size_t l2_bytes = 0, shared_bytes = 48 << 10;  // shared memory that a block can have
+    size_t l2_bytes = 0, shared_bytes = 48 << 10;  // maximum shared memory per block
     int threads_per_multiprocessor = 2048;
-    // Tensor cores that mma.sync reaches, and wgmma.
+    // Whether there are tensor cores for mma.sync, and for wgmma.
     bool has_mma = false, has_wgmma = false;
-    // A kernel may be launched while the one before it ends, as those of prelude.cuh.
+    // Whether kernels may be launched while the previous one ends (programmatic dependent launch),
+    // as those of prelude.cuh.
     bool has_early_launch = false;
 
 private:
@@ -164,16 +166,16 @@ std::unique_ptr<Plan> make_plan(Run run, size_t workspace = 0) {
     return plan;
 }
 
-// For operations on nothing.
+// A plan for empty operations.
 inline std::unique_ptr<Plan> make_empty_plan() {
     return make_plan([](const Arguments &, const Stream &) { return infinirtSuccess; });
 }
 
-// Plain work of the vendor's runtime, in order with the launches.
+// Copies and fills by the vendor's runtime, in order with the launches.
 Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes);
 Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes);
-// Only for operators whose results go to the host, which are never captured: waiting, and memory
-// that the client frees with infinirtFree.
+// Only for operators with results on the host, which are never captured: waiting, and memory that
+// the client frees with infinirtFree.
 Error wait(const Stream &stream);
 Error allocate(const Stream &stream, size_t bytes, void **memory);
 Error release(const Stream &stream, void *memory);
@@ -197,8 +199,8 @@ struct KernelEntry {
     static const ::infini::cuda::KernelEntry INFINI_CUDA_JOIN(kernel_entry_, __COUNTER__)( \
         operation, planner)
 
-// Prepare another operation as part of a plan: a sorter that gathers, an expert that multiplies.
-// Null when there is no kernel and no program for it.
+// Plans another operation as part of a plan, for example a gather in a sort. Null if there is no
+// kernel and no program for it.
 std::unique_ptr<Plan> plan_operation(const Operation &operation, Device &device);
 
 }  // namespace infini::cuda

@@ -10,7 +10,8 @@ namespace infini::cuda {
 namespace {
 
 // A launch that may begin while the kernel before it ends (CUlaunchConfig with one attribute); the
-// kernel waits for that one itself, in prelude.cuh. It costs the host less than a plain launch.
+// kernel waits for that one itself, in prelude.cuh. It costs the host less time than a plain
+// launch.
 struct LaunchAttribute {
     int number, unused, value;
     char rest[60];
@@ -54,13 +55,13 @@ private:
     }
 };
 
-// The compiler calls itself as deeply as the text is nested: what a thread gets by default depends
-// on the limits of the process.
+// The compiler recurses as deeply as the text is nested: a thread's default stack size depends on
+// the limits of the process.
 constexpr size_t kStackBytes = 16 << 20;
 
 thread_local CompileTogether *together = nullptr;
 
-// And nobody heard of it, as its plan failed before.
+// Its failure was not reported, because its plan failed before.
 bool has_failed(const LoadedKernel::Attempt &attempt) try {
     if (attempt.code.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
         attempt.code.get();
@@ -102,7 +103,7 @@ LoadedKernel::Begun LoadedKernel::begin() {
     if (ready_.load(std::memory_order_relaxed)) return {};
     if (attempt_ && !has_failed(*attempt_)) return {attempt_, false};
     auto compilation = std::make_shared<Compilation>(source_, device_);
-    // What was kept may be of another driver's making: then it is compiled anew.
+    // Cached code may come from another driver: then it is compiled again.
     std::vector<char> kept;
     if (Cache::get().load(compilation->key, kept) && load(kept) == 0) return {};
     std::vector<char> image;
@@ -119,7 +120,7 @@ void LoadedKernel::finish(const std::shared_ptr<Attempt> &attempt) {
     attempt->code.wait();
     std::lock_guard guard(lock_);
     if (ready_.load(std::memory_order_relaxed)) return;
-    if (attempt_ == attempt) attempt_ = nullptr;  // else others have begun anew
+    if (attempt_ == attempt) attempt_ = nullptr;  // else others have started again
     if (int failed = load(attempt->code.get())) {
         check(Part::kDriver, failed, "ModuleLoadData");
         throw Refusal{
@@ -135,7 +136,7 @@ void LoadedKernel::finish() {
 }
 
 int LoadedKernel::resident_blocks(unsigned threads, size_t shared_bytes) const {
-    // A plan that is being made asks for it: the kernel may still be on its way.
+    // Requested while a plan is made: the kernel may still be compiling.
     const_cast<LoadedKernel *>(this)->finish();
     int blocks = 0;
     allow(shared_bytes);
@@ -163,8 +164,8 @@ Error LoadedKernel::enqueue(const Stream &stream, Grid grid, unsigned threads, c
     return code == 0 ? infinirtSuccess : check(Part::kDriver, code, "LaunchKernel");
 }
 
-// A block gets more than 48 KiB, with what the kernel has of its own, only after the limit of the
-// kernel was raised. It is never lowered: other plans have the same kernel.
+// A block can use more than 48 KiB, including the kernel's static memory, only after the kernel's
+// limit was raised. It is never lowered, because other plans use the same kernel.
 void LoadedKernel::allow(size_t shared_bytes) const {
     constexpr int kMaxDynamicSharedBytes = 8;
     if (shared_bytes <= allowed_.load(std::memory_order_relaxed)) [[likely]]
@@ -200,7 +201,7 @@ void CompileTogether::start(const Attempt &attempt) try {
     pthread_t thread;
     const int failed = pthread_create(&thread, &attributes, run, owned.get());
     pthread_attr_destroy(&attributes);
-    if (failed) return attempt->compile();  // no more threads: then this one does it
+    if (failed) return attempt->compile();  // no more threads: compile in this one
     owned.release();
     threads_.push_back(thread);
 } catch (const std::bad_alloc &) {

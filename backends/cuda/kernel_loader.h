@@ -1,4 +1,4 @@
-// Kernels on their way from text to the device, several at a time while a plan is made.
+// Compilation and loading of kernels, several in parallel while a plan is made.
 #pragma once
 
 #include <pthread.h>
@@ -13,27 +13,28 @@
 
 namespace infini::cuda {
 
-// Loaded for as long as the process runs: plans and graphs may use it at any time.
+// Stays loaded until the process ends: plans and graphs may use it at any time.
 class LoadedKernel final : public Kernel {
 public:
-    // Compiling it once. Whoever asks for the kernel meanwhile holds it and has its result, also a
-    // failure; whoever asks after a failure has it tried again.
+    // One compilation. Concurrent requests for the kernel share its result, even a failure;
+    // requests after a failure try again.
     struct Attempt {
         std::packaged_task<std::vector<char>()> compile;
         std::shared_future<std::vector<char>> code;
     };
     struct Begun {
-        std::shared_ptr<Attempt> attempt;  // null: it is loaded
-        bool is_mine = false;              // nobody else compiles it
+        std::shared_ptr<Attempt> attempt;  // null: loaded
+        bool is_mine = false;              // this thread is to compile it
     };
 
     LoadedKernel(const Source &source, const Device &device);
 
-    // Loads what was kept on disk. Else it is to be compiled, or somebody does so. Throws Refusal.
+    // Loads cached code from disk. Otherwise it must be compiled, or is being compiled. Throws
+    // Refusal.
     Begun begin();
-    // Waits until that is done, and loads it. Throws Refusal.
+    // Waits for the compilation, and loads the result. Throws Refusal.
     void finish(const std::shared_ptr<Attempt> &attempt);
-    void finish();  // one after the other, by this thread
+    void finish();  // sequentially, in this thread
 
     int resident_blocks(unsigned threads, size_t shared_bytes) const override;
 
@@ -42,22 +43,22 @@ protected:
                   size_t shared_bytes) const override;
 
 private:
-    int load(const std::vector<char> &code);  // the driver's code; the lock is held
+    int load(const std::vector<char> &code);  // the driver's code; called with the lock held
     void allow(size_t shared_bytes) const;
 
     const Source source_;
     const Device &device_;
     std::mutex lock_;
-    std::shared_ptr<Attempt> attempt_;  // there while somebody compiles it
+    std::shared_ptr<Attempt> attempt_;  // set while it is being compiled
     std::atomic<bool> ready_{false};
-    void *function_ = nullptr;  // from then on
+    void *function_ = nullptr;  // set afterwards
     bool early_ = false;
     mutable std::mutex raising_;
     mutable std::atomic<size_t> allowed_{0};
 };
 
-// While one of these lives, what its thread has compiled is compiled by threads beside it: a plan
-// with several kernels takes as long as the longest of them. No such thread outlives it.
+// During its lifetime, kernels requested by its thread are compiled in parallel threads: a plan
+// with several kernels takes as long as the slowest of them. No such thread outlives it.
 class CompileTogether {
 public:
     CompileTogether();
@@ -65,7 +66,7 @@ public:
     CompileTogether(const CompileTogether &) = delete;
     CompileTogether &operator=(const CompileTogether &) = delete;
 
-    // Begins with a kernel. False: this thread has none of these.
+    // Starts compiling a kernel. False: this thread has no such object.
     static bool add(const std::shared_ptr<LoadedKernel> &kernel);
     // All kernels are loaded then. Throws Refusal.
     void finish();

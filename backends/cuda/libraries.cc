@@ -35,7 +35,7 @@ Opened &slot(Part part) {
 
 const VendorLibrary &library(Part part) { return vendor.libraries[static_cast<int>(part)]; }
 
-// The folders that are the only ones to be searched, when the user named some.
+// The folders named by the user, which are then the only ones to be searched.
 std::string variable() {
     std::string name = "INFINI_";
     for (const char *c = vendor.kind; *c; ++c) name += char(toupper(*c));
@@ -76,7 +76,7 @@ std::string real(const char *path) {
     return text;
 }
 
-// Where a library may lie that the loader does not find by itself.
+// Folders to search for libraries that the loader does not find by itself.
 std::vector<std::string> folders() {
     std::vector<std::string> result;
     auto add = [&](const std::string &pattern) {
@@ -88,8 +88,8 @@ std::vector<std::string> folders() {
         for (auto folder = vendor.folders; folder && *folder; ++folder)
             add(std::string(root) + "/" + *folder);
     }
-    // The vendor's wheels are beside our own package, some folders above this library. A link to
-    // the package is followed, and the place of the link itself is searched, too.
+    // The vendor's wheels are beside our own package, some folders above this library. Both the
+    // target of a link to the package and the link's own folder are searched.
     Dl_info self;
     if (dladdr(reinterpret_cast<void *>(&folder_of), &self) && self.dli_fname)
         for (const std::string &start : {std::string(self.dli_fname), real(self.dli_fname)}) {
@@ -98,7 +98,7 @@ std::vector<std::string> folders() {
                 for (auto wheel = vendor.wheel_folders; wheel && *wheel; ++wheel)
                     add(folder + "/" + *wheel);
         }
-    // An environment of Conda's: the libraries are beside the interpreter's.
+    // A Conda environment: the libraries are beside the interpreter's.
     std::string program = real("/proc/self/exe");
     result.push_back(folder_of(folder_of(program)) + "/lib");
     return result;
@@ -113,8 +113,8 @@ bool too_new(const VendorLibrary &library, const std::string &name) {
            atoi(name.c_str() + dot + 4) + library.toolkit_offset > driver / 1000;
 }
 
-// What the library opens by plain names must be there before it looks: a name that is loaded
-// already is found wherever it lies.
+// Libraries that it opens by their plain names must be loaded before: a name that is already loaded
+// is found in any folder.
 void open_companions(const VendorLibrary &library, const std::string &folder) {
     for (auto pattern = library.companions; pattern && *pattern; ++pattern)
         for (const std::string &path : matches(folder + "/" + *pattern))
@@ -144,7 +144,7 @@ bool open_one(Opened &opened, const VendorLibrary &library, const std::string &n
         return false;
     }
     opened.path = path_of(opened.handle, name);
-    // Folders that the user named are taken as they are.
+    // Folders named by the user are used unchanged.
     const bool misplaced = !is_restricted() && foreign_word(opened.path.c_str());
     if (misplaced || (library.mark && !dlsym(opened.handle, library.mark))) {
         opened.problem = opened.path + " is another vendor's";
@@ -156,7 +156,7 @@ bool open_one(Opened &opened, const VendorLibrary &library, const std::string &n
     return true;
 }
 
-// The best name that this driver can use, wherever it lies; then the others.
+// The best name that this driver supports, in any folder; then the others.
 bool search(Opened &opened, const VendorLibrary &library) {
     const char *only = getenv(variable().c_str());
     const bool restricted = is_restricted();
@@ -216,7 +216,7 @@ Opened &opened(Part part) {
     return opened;
 }
 
-// Errors after which nothing works any more in this process, and which come late.
+// Errors after which nothing works any more in this process, and which are reported late.
 std::string advice(Error code) {
     switch (code) {
         case infinirtErrorContextIsDestroyed:
@@ -335,7 +335,7 @@ Error check(Part part, int code, const char *word) {
                         name_of ? name_of(code) : std::to_string(code).c_str(), text_of(code),
                         advice(result).c_str());
     } else if (part == Part::kDriver) {
-        // The driver's numbers are the runtime's for all that they share.
+        // The driver's error codes are equal to the runtime's where both have them.
         using Text = int (*)(int, const char **);
         static const auto name_of = function<Text>(Part::kDriver, "GetErrorName");
         static const auto text_of = function<Text>(Part::kDriver, "GetErrorString");
@@ -350,12 +350,12 @@ Error check(Part part, int code, const char *word) {
 
 namespace {
 
-// Without the core's function: that notes the device as the client's choice.
+// Not by the core's function, which would record the device as the client's choice.
 struct Current {
     int (*get)(int *) = function<int (*)(int *)>(Part::kRuntime, "GetDevice");
     int (*set)(int) = function<int (*)(int)>(Part::kRuntime, "SetDevice");
 
-    // Returns the device before, -1 if it was that one.
+    // Returns the previous device, or -1 if unchanged.
     int change(int device) const {
         int before = -1;
         if (!get || !set) return -1;
@@ -367,9 +367,9 @@ struct Current {
         return before == device ? -1 : before;
     }
 
-    // A thread has a device from its birth, but functions of the driver work only after it was
-    // chosen once, and again after a reset.
-    static thread_local unsigned bound;  // 1, and 1 more for each reset
+    // A thread has a device from its start, but driver functions work only after it was set once,
+    // and again after a reset.
+    static thread_local unsigned bound;  // 1 plus the number of resets
 };
 
 thread_local unsigned Current::bound = 0;
@@ -394,7 +394,7 @@ bool is_capturing(int device, void *stream) {
     infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
     const Error error =
         INFINI_CALL(StreamIsCapturing, static_cast<infinirtStream_t>(stream), &status);
-    // The null stream can't be asked while another one is captured.
+    // The null stream cannot be queried while another one is being captured.
     return error != infinirtSuccess || status != infinirtStreamCaptureStatusNone;
 }
 

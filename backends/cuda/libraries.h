@@ -1,5 +1,5 @@
-// The vendor's libraries, opened when they are first asked for, each once. Nothing is linked
-// against them, so the package loads on machines that have none.
+// The vendor's libraries, each opened once on first use. Nothing is linked against them, so the
+// package loads on machines without them.
 #pragma once
 
 #include <infini/backend.h>
@@ -11,8 +11,8 @@ using Error = infinirtError_t;
 enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kSolver, kFourier, kCollectives };
 constexpr int kPartCount = 8;
 
-// A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null
-// when the library is not there or lacks it. Looks through symbols: keep what it gives.
+// A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null if
+// the library is missing or lacks it. The lookup is slow: keep the result.
 void *find(Part part, const char *word);
 
 // The same with its type, for a `static const auto`.
@@ -21,7 +21,7 @@ F function(Part part, const char *word) {
     return reinterpret_cast<F>(find(part, word));
 }
 
-// Functions of a library, taken by their names into a struct of pointers.
+// Functions of a library, looked up by name into a struct of pointers.
 class FunctionTable {
 public:
     explicit FunctionTable(Part part) : part_(part) {}
@@ -35,7 +35,7 @@ public:
         take_optional(to, word);
         is_complete_ = is_complete_ && to;
     }
-    // Whether all are there that were not optional.
+    // Whether all required ones were found.
     bool is_complete() const { return is_complete_; }
 
 private:
@@ -43,39 +43,39 @@ private:
     bool is_complete_ = true;
 };
 
-// Why the library is not there, and what to do; null when it is.
+// Why the library is missing, and what to do; null if it was found.
 const char *problem(Part part);
 
-// Where it was found; null when it was not.
+// The path where it was found; null if it was not.
 const char *path(Part part);
 
-// Whether it is there as a part of that toolkit (12, say). It stays loaded, so that another library
+// Whether it is available from that toolkit (e.g. 12). It stays loaded, so that another library
 // that opens it by its plain name finds it.
 bool hold(Part part, int toolkit);
 
-// Of the toolkit that the runtime library is from, and the newest that the driver knows: 12090 is
-// 12.9. 0: not there.
+// The toolkit version of the runtime library, and the newest that the driver supports: 12090 is
+// 12.9. 0: missing.
 int runtime_version();
 int driver_version();
 
-// The word in a path or a device's name that tells another vendor's; null: there is none.
+// The word in a path or a device's name that identifies another vendor; null: none.
 const char *foreign_word(const char *text);
 
-// What the core offers. Set once by infini_backend_open.
+// The core's services. Set once by infini_backend_open.
 const InfiniHost *host();
 void set_host(const InfiniHost *host);
 
-// Hands the sentence (a printf format) to the core and returns `code`.
+// Passes the message (a printf format) to the core and returns `code`.
 [[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
 
-// The same for what a function of the vendor's runtime or driver returned: gives its name for the
-// code and its text. Success stays success. The vendor's own record of the error is cleared.
+// The same for a result of the vendor's runtime or driver, with its name and text for the code.
+// Success stays success. Clears the vendor's own last error.
 Error check(Part part, int code, const char *word);
 
-// Makes the device current on the calling thread, if it is not.
+// Makes the device current on the calling thread, if necessary.
 void use_device(int device);
 
-// The same for a scope. Another library that works on this thread finds its own device again.
+// The same for a scope. Restores the device that another library on this thread uses.
 class OnDevice {
 public:
     explicit OnDevice(int device);
@@ -83,13 +83,13 @@ public:
     OnDevice(const OnDevice &) = delete;
 
 private:
-    int before_ = -1;  // -1: it was that device already
+    int before_ = -1;  // -1: unchanged
 };
 
-// Whether what is enqueued there becomes part of a graph.
+// Whether the stream is being captured.
 bool is_capturing(int device, void *stream);
 
-// What is done meanwhile neither joins nor disturbs a capture of this thread's or another's.
+// Calls in this scope neither join nor invalidate a capture of this or another thread.
 class OutsideCapture {
 public:
     OutsideCapture() { exchange(); }

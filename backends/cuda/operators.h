@@ -1,4 +1,4 @@
-// The operators of a back end, as the core sees them.
+// The operators of a back end, for the core.
 #pragma once
 
 #include <infini/backend.h>

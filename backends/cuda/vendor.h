@@ -1,4 +1,4 @@
-// The names of one vendor. All that distinguishes NVIDIA from its look-alikes is in one such table:
+// The names of one vendor. Everything that distinguishes CUDA-like vendors is in one such table:
 // vendors/<kind>.cc defines `vendor`, and the rest of this folder is compiled once for all of them.
 #pragma once
 
@@ -6,12 +6,12 @@
 
 namespace infini::cuda {
 
-constexpr int kUnrelated = -1;  // a number in a file's name that is not the toolkit's
+constexpr int kUnrelated = -1;  // a number in a file name that is not the toolkit's
 
-// One library of the vendor's, opened at run time.
+// One of the vendor's libraries, opened at run time.
 struct VendorLibrary {
     const char *prefix;             // of its functions
-    const char *const *names;       // files to try, the best first; ends with null; null: none
+    const char *const *names;       // files to try, best first; ends with null; null: none
     const char *const *companions;  // patterns of files beside it that it opens by their plain
                                     // names, so they must be there before; null: none
     int toolkit_offset;             // ".so.12" with 1 needs a driver that knows toolkit 13;
@@ -21,12 +21,12 @@ struct VendorLibrary {
                                     // have one of the same file name
 };
 
-// A function that does not have the name that prefix and word make. Several rows of one word are
-// tried in their order. A function may read fewer arguments than callers pass, not more.
+// A function whose name is not the prefix plus the word. Several rows of one word are tried in
+// order. A function may read fewer arguments than callers pass, but not more.
 struct Rename {
     Part part;
-    const char *word;  // as callers ask for it
-    const char *name;  // whole name in the library; null: it has no such function
+    const char *word;  // the name used by callers
+    const char *name;  // full name in the library; null: it has no such function
 };
 
 // A device attribute whose number is not CUDA's.
@@ -34,7 +34,7 @@ struct AttributeNumber {
     int ours, theirs;  // ours: infinirtDeviceAttr; 0 ends the list
 };
 
-// The numbers of a BLAS library that has GemmStridedBatchedEx; -1: it does not take such elements.
+// The enumerators of a BLAS library with GemmStridedBatchedEx; -1: unsupported element type.
 struct GemmNumbers {
     int as_is, transposed;  // operations
     int algorithm;          // the default one
@@ -42,7 +42,7 @@ struct GemmNumbers {
     int compute_f32, compute_f64;
 };
 
-// An option of the compiler, and the first version that knows it (12040 is 12.4; 0: all).
+// An option of the compiler, and the first version that supports it (12040 is 12.4; 0: all).
 struct CompileOption {
     const char *text;
     int since;
@@ -56,28 +56,31 @@ struct Vendor {
     const char *const *toolkit_paths;     // names of variables, or folders that begin with '/'
     const char *const *folders;           // of libraries, inside a toolkit
     const char *const *wheel_folders = nullptr;  // beside our own package; may hold '*'
-    // The libraries are named like another vendor's, so only the vendor's own folders are searched.
+    // The libraries have the names of another vendor's, so only the vendor's own folders are
+    // searched.
     bool own_folders_only = false;
-    // Parts of paths and of device names that tell another vendor's library or device; ends with
-    // null.
+    // Parts of paths and of device names that identify another vendor's library or device; ends
+    // with null.
     const char *const *foreign = nullptr;
     int oldest_runtime = 0;  // version of the runtime library; 0: any
 
-    // The aligned face goes to the vendor's functions; else the core does it over the driver table.
+    // The aligned face uses the vendor's functions; else the core implements it over the driver
+    // table.
     bool forwards = false;
-    const AttributeNumber *attributes = nullptr;  // those that can be asked; null: CUDA's numbers
+    const AttributeNumber *attributes = nullptr;  // supported attributes; null: CUDA's numbers
     const GemmNumbers *gemm = nullptr;            // null: the library is of cuBLASLt's shape
 
-    int warp;              // threads that run in step; 0: ask the device
-    bool has_ptx = false;  // device code may use inline PTX, and what only that reaches
+    int warp;              // warp size; 0: query the device
+    bool has_ptx = false;  // device code may use inline PTX, and features that require it
     const char *architecture = nullptr;          // option of the compiler: a format of major and
                                                  // minor; null: it knows the device
-    const char *architecture_special = nullptr;  // with all that only this very chip has
+    const char *architecture_special = nullptr;  // with architecture-specific features
     const CompileOption *compile_options = nullptr;  // always given; ends with a null text
-    // Compiles a file when there is no run-time compiler; {source} and {image} are files.
+    // The command that compiles a file if there is no run-time compiler; {source} and {image} are
+    // files.
     const char *offline_command = nullptr;
 
-    // Names and numbers that no header or second source confirms; ends with null.
+    // Names and numbers that are not confirmed by a header or a second source; ends with null.
     const char *const *unverified = nullptr;
 };
 

@@ -1,11 +1,11 @@
-// Plain work of the vendor's runtime.
+// Copies and fills by the vendor's runtime.
 #include "kernel.h"
 #include "libraries.h"
 
 namespace infini::cuda {
 namespace {
 
-// Calls a function of the runtime, found by its name once.
+// Calls a function of the runtime, which is looked up once.
 template <class... A>
 class Call {
 public:

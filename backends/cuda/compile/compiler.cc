@@ -9,7 +9,7 @@
 namespace infini::cuda {
 namespace {
 
-// The compiler's functions. Their shapes are those of NVRTC, whatever the prefix.
+// The compiler's functions. Their signatures are those of NVRTC, whatever the prefix.
 struct Compiler {
     using Program = void *;
     int (*version)(int *, int *) = nullptr;
@@ -22,7 +22,7 @@ struct Compiler {
     int (*code)(Program, char *) = nullptr;
     int (*destroy)(Program *) = nullptr;
     int number = 0;    // of its version: 12040 is 12.4
-    std::string name;  // with its version: part of what a result depends on
+    std::string name;  // with its version: part of the cache key
 
     static const Compiler &get() {
         static const auto &compiler = *new Compiler;  // see Cache::get
@@ -84,7 +84,7 @@ std::string offline_command(const std::string &name, const std::vector<std::stri
 }
 
 // INFINI_CUDA_DUMP names a folder: every source that is compiled, or found in the cache, is written
-// there with the compiler's options, to be read or to be compiled by hand.
+// there with the compiler's options, for inspection or manual compilation.
 void dump(const std::string &name, const std::string &text,
           const std::vector<std::string> &options) {
     static const char *const folder = std::getenv("INFINI_CUDA_DUMP");
@@ -143,7 +143,7 @@ Compilation::Compilation(const Source &source, const Device &device)
     : source(source), text(source.text()), options(options_for(source, device)) {
     std::string all = Compiler::get().name + "\n";
     for (const std::string &option : options) all += option + "\n";
-    // A compiler that is not told the architecture makes code for the device that it finds.
+    // Without an architecture option, the compiler targets the device that it finds.
     if (!vendor.architecture) all += device.name + "\n";
     key = key_of(all + text);
     dump(name(), text, options);

@@ -1,4 +1,4 @@
-// From text to code: the vendor's run-time compiler, and a cache of its results on disk.
+// The vendor's run-time compiler, and a disk cache of compiled code.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace infini::cuda {
 
-// Device code as text, and its number.
+// Device code as text, with its hash.
 struct DeviceFile {
     const char *name;  // inside device/
     const char *text;
@@ -31,32 +31,33 @@ struct KeyHash {
 
 Key key_of(const std::string &text);
 
-// What a device's code is made of.
+// The options of compiled code for a device.
 struct Compilation {
     Source source;
     std::string text;
     std::vector<std::string> options;  // of the compiler
-    Key key;                           // of all that the code depends on
+    Key key;                           // of everything that the code depends on
 
     Compilation(const Source &source, const Device &device);
-    // Compiles it, and keeps the code on disk. Any number of threads may do that at a time. Throws
-    // Refusal with the compiler's words, or why there is no compiler.
+    // Compiles it, and caches the code on disk. Thread-safe. Throws Refusal with the compiler's
+    // log, or the reason why there is no compiler.
     std::vector<char> make() const;
-    // What the vendor's compiler made of it before, in the folder that INFINI_KERNEL_IMAGES names.
+    // Code compiled ahead of time by the vendor's compiler, in the folder named by
+    // INFINI_KERNEL_IMAGES.
     bool load_image(std::vector<char> &code) const;
 
 private:
     std::string name() const;  // of files: those of the source and of the image
 };
 
-// Compiled code on disk, shared by all processes of the user. A file that was cut short or belongs
-// to something else counts as absent. Without a folder that can be written, nothing is kept.
+// Compiled code on disk, shared by all processes of the user. A truncated or mismatched file counts
+// as absent. Without a writable folder, nothing is cached.
 class Cache {
 public:
     static const Cache &get();
 
     bool load(const Key &key, std::vector<char> &code) const;
-    // Complete under its name, or not there at all: readers never see a part.
+    // Written atomically: readers never see a partial file.
     void store(const Key &key, const std::vector<char> &code) const;
 
 private:

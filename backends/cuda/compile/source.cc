@@ -25,9 +25,9 @@ std::string selector_of(const std::string &file, const std::string &kernel) {
 
 bool begins(const std::string &line, const char *with) { return line.rfind(with, 0) == 0; }
 
-// Puts a file's text, each file once, in place of its #include. A name is looked for beside the
-// file that includes it, then from the top. A file with several kernels has each in an #ifdef of
-// its selector: sections of other kernels are left out, with what they include.
+// Replaces #include by the file's text, each file once. A name is searched beside the including
+// file, then from the root. A file with several kernels has each in an #ifdef of its selector:
+// sections of other kernels are left out, with what they include.
 class Flattener {
 public:
     Flattener(std::string &out, const std::string &selector)
@@ -43,7 +43,7 @@ public:
     }
 
     void add_text(const char *text, const std::string &folder) {
-        int left_out = 0;  // depth of conditions since a section that is left out began
+        int left_out = 0;  // depth of conditions since the start of a skipped section
         while (*text) {
             const char *end = std::strchr(text, '\n');
             const size_t length = end ? size_t(end - text) + 1 : std::strlen(text);
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    // Whether a line begins the section of kernels that were not asked for.
+    // Whether a line begins the section of kernels that are not requested.
     bool is_other_kernel(std::string line) const {
         if (begins(line, "#ifdef INFINI_KERNEL_")) {
             line.pop_back();
@@ -96,7 +96,7 @@ Source &Source::type(const char *name, const std::string &type) {
 }
 
 Source &Source::constant(const char *name, int64_t value) {
-    // Where it fits an int it is one, so that device code may mix it with ints.
+    // An int if it fits, so that device code can mix it with ints.
     const bool fits = value == int32_t(value);
     return line(std::string("constexpr ") + (fits ? "int " : "int64_t ") + name + " = " +
                 std::to_string(value) + (fits ? ";" : "ll;"));

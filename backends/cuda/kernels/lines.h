@@ -43,7 +43,7 @@ inline bool is_aligned(const void *pointer, size_t bytes = 16) {
 inline int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 inline int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-// What comes to an end early when a launch failed.
+// Returns early if a launch failed.
 #define INFINI_CUDA_TRY(launch)                                         \
     do {                                                                \
         if (const ::infini::cuda::Error error = (launch)) return error; \

@@ -12,7 +12,7 @@ struct MappedTensor {
     int64_t stride[4];  // elements
     int64_t box[4];     // what a copy takes; 64 elements of the innermost size
 
-    // Whether there can be a map: for sizes, strides, and a driver that makes some.
+    // Whether a map is possible for the sizes and strides, and supported by the driver.
     bool can_map(size_t element_bytes) const;
 };
 

@@ -1,4 +1,4 @@
-// The tables that the core gets.
+// The back end's tables for the core.
 #include <infini/backend.h>
 
 #include <string>
@@ -82,7 +82,7 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     return offered->abi == INFINI_BACKEND_ABI ? &backend : nullptr;
 }
 
-// For `infini doctor`: the table's names that are not confirmed, one on a line.
+// For `infini doctor`: the table's unconfirmed names, one per line.
 extern "C" __attribute__((visibility("default"))) const char *infini_backend_unverified() {
     static const std::string text = [] {
         std::string lines;

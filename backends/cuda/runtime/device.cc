@@ -1,4 +1,4 @@
-// Devices: how many there are, why there are none, and what they say of themselves.
+// Devices: their number, why there are none, and their properties.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,11 +12,11 @@ namespace infini::cuda {
 namespace {
 
 std::string number(int version) {
-    if (!vendor.forwards) return std::to_string(version);  // other vendors count in other ways
+    if (!vendor.forwards) return std::to_string(version);  // other vendors count differently
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// Why the count was refused, in words that say what to do.
+// Why the count failed, with advice.
 std::string why(int code) {
     if (code == infinirtErrorInsufficientDriver)
         return "the driver is too old: it knows toolkits up to " + number(driver_version()) +
@@ -33,8 +33,8 @@ std::string why(int code) {
     return text;
 }
 
-// The name of a function that nothing works without, one of each kind; empty: all are there. Others
-// that are missing are named by the call that needs them.
+// The name of a missing essential function, one of each kind; empty: none. Other missing functions
+// are named by the call that needs them.
 std::string missing_function() {
     for (const char *word : {"SetDevice", "Malloc", "MemcpyAsync", "StreamCreateWithPriority",
                              "EventRecord", "LaunchHostFunc", "MemGetInfo"})
@@ -59,7 +59,7 @@ int attribute_or(int otherwise, infinirtDeviceAttr attribute, int device) {
     return ask_attribute(&value, attribute, device) == 0 ? value : otherwise;
 }
 
-// Of a vendor whose struct of properties is not CUDA's.
+// For a vendor whose struct of properties differs from CUDA's.
 Error describe(int device, InfiniDeviceInfo &info) {
     auto ask = [&](infinirtDeviceAttr attribute) { return attribute_or(0, attribute, device); };
     snprintf(info.name, sizeof info.name, "%s", device_name(device).c_str());
@@ -80,7 +80,7 @@ Error describe(int device, InfiniDeviceInfo &info) {
     return infinirtSuccess;
 }
 
-// Of one whose struct is.
+// For a vendor with CUDA's struct.
 void describe(const infinirtDeviceProp &of, InfiniDeviceInfo &info) {
     snprintf(info.name, sizeof info.name, "%s", of.name);
     memcpy(info.uuid, of.uuid.bytes, sizeof info.uuid);
@@ -126,7 +126,7 @@ int probe(char *reason, size_t reason_bytes) {
     if (const std::string name = vendor.foreign ? device_name(0) : ""; foreign_word(name.c_str()))
         return none("the devices are another vendor's: " + std::string(path(Part::kRuntime)) +
                     " calls the first one " + name);
-    // Devices can be used without it, operators cannot.
+    // Devices work without it, operators do not.
     if (const char *text = problem(Part::kCompiler))
         snprintf(reason, reason_bytes, "no operators: %s", text);
     return count;
@@ -171,8 +171,8 @@ Error device_info(int device, InfiniDeviceInfo *result) {
     if (!target("DeviceGetPCIBusId") ||
         INFINI_CALL(DeviceGetPCIBusId, info.bus_id, int(sizeof info.bus_id), device))
         info.bus_id[0] = '\0';
-    // Asking for the range of priorities would set the device up, which costs memory and time; it
-    // is asked when a client asks.
+    // Querying the range of priorities would initialize the device, which costs memory and time; it
+    // is done only on request.
     memcpy(result, &info, info.size < sizeof info ? info.size : sizeof info);
     return infinirtSuccess;
 }

@@ -1,26 +1,25 @@
-// What of a device is gone: by a reset, or because this is the child of a fork, which cannot use
-// the devices of its parent.
+// Loss of a device: by a reset, or because this is a forked child, which cannot use the devices of
+// its parent.
 #pragma once
 
 #include "../libraries.h"
 
 namespace infini::cuda {
 
-// Operators have code and handles of libraries on a device. When it is lost, they are refused.
+// Operators have code and library handles on a device. When it is lost, they are refused.
 void note_operators(int device);
 bool lost_operators(int device);
 Error refuse_operators(int device);
 
-// Before the reset: others read it while they work.
+// Called before the reset: others read it concurrently.
 void note_reset(int device);
 void note_refused_reset(int device, bool had_lost_operators);
 
-// From the first use of a device on: a child has neither the threads that compile or watch, nor
-// what they have locked, and no device at all.
+// Called on first use of a device: a forked child has neither the compile and watch threads, nor
+// their locks in a usable state, nor any device.
 void watch_forks();
 
-// Whoever keeps something on a device has one of these beside it, and leaves it alone once it is
-// lost.
+// Kept beside resources on a device, which must not be used once the device is lost.
 class Kept {
 public:
     explicit Kept(int device);
@@ -31,7 +30,7 @@ private:
     const unsigned times_;
 };
 
-// Why, and what to do; empty: nothing was lost.
+// The reason, and what to do; empty: nothing was lost.
 const char *how_lost(int device);
 bool is_forked();
 unsigned count_resets();  // of all devices

@@ -1,4 +1,4 @@
-// The entries of the driver table; backend.cc has the table, infini/backend.h what they are to do.
+// The entries of the driver table; backend.cc has the table, infini/backend.h documents them.
 #pragma once
 
 #include "libraries.h"
@@ -6,9 +6,9 @@
 namespace infini::cuda {
 
 int probe(char *reason, size_t reason_bytes);
-const char *versions();  // of the libraries that probe found, for people
+const char *versions();  // of the libraries that probe found, human-readable
 
-// The vendor's answer, and its code: 0 is success. Attributes have our numbers.
+// The vendor's value, and its result code: 0 is success. Attributes have our numbers.
 int ask_attribute(int *value, int attribute, int device);
 Error device_info(int device, InfiniDeviceInfo *info);
 Error device_memory(int device, size_t *free_bytes, size_t *total_bytes);

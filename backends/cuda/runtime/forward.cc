@@ -15,7 +15,7 @@ constexpr int kToolkit13 = 13000;
 
 thread_local int chosen = 0;
 
-// The core sets every thread's device by this function before anything else is called.
+// The core sets each thread's device with this function before any other call.
 Error choose_device(int device) {
     using Get = int (*)(int *);
     using Set = int (*)(int);
@@ -32,7 +32,7 @@ Error choose_device(int device) {
     return infinirtSuccess;
 }
 
-// Whatever was loaded and opened on the device is gone with it.
+// Everything that was loaded and opened on the device is lost with it.
 Error reset_device() {
     static std::mutex one_at_a_time;
     std::lock_guard guard(one_at_a_time);
@@ -44,11 +44,12 @@ Error reset_device() {
     if (error)
         note_refused_reset(device, had_lost);  // e.g. while a stream is captured
     else
-        note_reset(device);  // what another thread has made meanwhile
+        note_reset(device);  // created by another thread meanwhile
     return error;
 }
 
-// The vendor's writes what fits before it refuses, and takes a length below zero for a great one.
+// The vendor's function writes what fits before it fails, and treats a negative length as a large
+// one.
 Error bus_address(char *text, int length, int device) {
     char whole[64] = "";
     if (Error error = INFINI_CALL(DeviceGetPCIBusId, whole, int(sizeof whole), device))
@@ -88,7 +89,7 @@ void find_vendor_functions() {
 void *forwarded(const char *word) {
     if (strcmp(word, "SetDevice") == 0) return reinterpret_cast<void *>(&choose_device);
     if (strcmp(word, "DeviceGetPCIBusId") == 0) return reinterpret_cast<void *>(&bus_address);
-    for (const char *name : {"DeviceReset", "ThreadExit"})  // the second is an old name
+    for (const char *name : {"DeviceReset", "ThreadExit"})  // the second is the old name
         if (strcmp(word, name) == 0) return reinterpret_cast<void *>(&reset_device);
     auto found = by_word().find(word);
     return found == by_word().end() ? nullptr : forwards[found->second].call;

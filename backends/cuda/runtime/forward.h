@@ -1,6 +1,5 @@
-// The functions of the aligned face by the vendor's own. The table of them is generated from spec/:
-// which symbol a library of toolkit 12 has, which one of 13, and the adapter where 13 has
-// another form.
+// Forwarding of the aligned face to the vendor's functions. The table is generated from spec/: the
+// symbol in a library of toolkit 12, the one in 13, and the adapter if the form changed in 13.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +13,31 @@ namespace infini::cuda {
 struct Forward {
     const char *word;                 // "Memcpy"
     const char *symbol12, *symbol13;  // without the prefix; null: there is none
-    void *call;                       // what the core gets, of the declared type
-    void *adapter13;                  // takes what 12.9 declares, calls what 13 has; null: the same
+    void *call;                       // the function for the core, of the declared type
+    void *adapter13;                  // adapter from 12.9's declaration to 13's; null: identical
 };
 
 extern const Forward forwards[];
 extern const size_t forward_count;
-extern void *vendor_functions[];  // by index: what the library has; null: nothing
+extern void *vendor_functions[];  // by index: the library's function; null: missing
 extern void *forward_targets[];   // that, or the adapter before it
 
-// Fills the two from the library that was found.
+// Fills both from the loaded library.
 void find_vendor_functions();
 
-// The function for the core, by its word; null for one that is not forwarded.
+// The function for the core, by name; null if it is not forwarded.
 void *forwarded(const char *word);
 
-// The vendor's function with the declared type, by its word; null when the library has none.
+// The vendor's function with the declared type, by name; null if the library has none.
 void *target(const char *word);
 
-// The library has no such function: says so.
+// Sets the error for a function missing in the library.
 Error absent(const char *word);
 
 // ---- For the generated table --------------------------------------------------------------------
 
-// The device that this thread's calls go to, as the core chose it: other libraries in the process
-// have a device of their own.
+// The device for this thread's calls, chosen by the core: other libraries in the process may use a
+// different one.
 int chosen_device();
 
 template <size_t kIndex, class... Parameters>

@@ -44,7 +44,7 @@ Error memory_import(int device, const infinirtIpcMemHandle_t *handle, void **mem
     Error error = INFINI_CALL(IpcOpenMemHandle, memory, *handle,
                               unsigned(infinirtIpcMemLazyEnablePeerAccess));
     if (error != infinirtSuccess) return error;
-    // The runtime does not report how much it opened; the driver does.
+    // The runtime does not report the size of an opened handle; the driver does.
     using Range = int (*)(void **, size_t *, void *);
     static const auto range = function<Range>(Part::kDriver, "MemGetAddressRange_v2");
     void *base = nullptr;

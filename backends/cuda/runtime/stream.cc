@@ -1,4 +1,4 @@
-// Streams and events are the vendor's, handle for handle; submit puts work of every kind into them.
+// Streams and events are the vendor's handles; submit enqueues all kinds of work.
 #include "operators.h"
 #include "runtime/driver.h"
 #include "runtime/vendor_call.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Handle = infinirtStream_t;
 
-// A box of bytes; the vendor finds out by the addresses where the two sides are.
+// A box of bytes; the vendor derives the memory types from the addresses.
 Error copy(const InfiniCopy &box, Handle stream) {
     constexpr auto kKind = infinirtMemcpyDefault;
     auto *to = static_cast<char *>(box.dst);
@@ -25,7 +25,7 @@ Error copy(const InfiniCopy &box, Handle stream) {
     return infinirtSuccess;
 }
 
-// Elements of more than a byte that are not one byte repeated: only drivers have those.
+// Multi-byte elements that are not a repeated byte: only driver functions support those.
 Error fill_wide(const InfiniFill &box, char *slice, Handle stream) {
     using Fill16 = int (*)(void *, size_t, unsigned short, size_t, size_t, Handle);
     using Fill32 = int (*)(void *, size_t, unsigned, size_t, size_t, Handle);
@@ -40,7 +40,7 @@ Error fill_wide(const InfiniFill &box, char *slice, Handle stream) {
         return check(Part::kDriver,
                      fill32(slice, box.pitch, box.value, box.width, box.height, stream),
                      "MemsetD2D32Async");
-    // A driver that lacks them: byte by byte of the element, each a column of single bytes.
+    // Without these driver functions: byte by byte of the element, each a column of single bytes.
     for (size_t y = 0; y < box.height; ++y)
         for (unsigned i = 0; i < box.element; ++i)
             if (Error error =

@@ -1,5 +1,5 @@
-// A call of the vendor's runtime from the driver table: INFINI_CALL(Malloc, &memory, bytes) is the
-// function of that name and of the declared type, its error explained.
+// A call of the vendor's runtime from the driver table: INFINI_CALL(Malloc, &memory, bytes) calls
+// the function of that name and of the declared type, and sets the message of an error.
 #pragma once
 
 #include "runtime/forward.h"

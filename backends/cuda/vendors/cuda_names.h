@@ -1,4 +1,4 @@
-// What the tables of vendors share whose libraries have CUDA's own names or numbers.
+// Shared by the tables of vendors whose libraries have CUDA's names or numbers.
 #pragma once
 
 #include "../vendor.h"

@@ -45,7 +45,7 @@ constexpr AttributeNumber kAttributes[] = {{infinirtDevAttrMaxThreadsPerBlock, 5
                                            {infinirtDevAttrPageableMemoryAccess, 65},
                                            {0, 0}};
 
-// hipblasDatatype_t also says how sums are computed.
+// hipblasDatatype_t is also used for the compute type.
 constexpr GemmNumbers kGemm = {
     .as_is = 111,
     .transposed = 112,

@@ -27,13 +27,13 @@ constexpr Rename kRenames[] = {
     {Part::kCompiler, "GetCUBIN", "mcrtcGetBitcode"},
     {Part::kRuntime, nullptr, nullptr}};
 
-// The list counts as HIP's does; what is not in it is not asked.
+// Numbered as in HIP; other attributes are not queried.
 constexpr AttributeNumber kAttributes[] = {{infinirtDevAttrMaxThreadsPerBlock, 0},
                                            {infinirtDevAttrWarpSize, 10},
                                            {infinirtDevAttrMultiProcessorCount, 16},
                                            {0, 0}};
 
-// The pedantic computation (69): the plain one may round float32 to TF32.
+// The pedantic compute type (69): the default may round float32 to TF32.
 constexpr GemmNumbers kGemm = [] {
     GemmNumbers numbers = kCublasNumbers;
     numbers.compute_f32 = 69;

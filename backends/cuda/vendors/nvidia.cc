@@ -1,4 +1,4 @@
-// NVIDIA: the names from which those of other vendors differ.
+// NVIDIA: the reference names.
 #include "vendor.h"
 
 namespace infini::cuda {
@@ -22,8 +22,7 @@ constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
 // Vendors whose libraries have the names above.
 constexpr const char *kForeign[] = {"/corex", "Iluvatar", "PPU", "denglin", nullptr};
 
-// Without what only the host's side of CUDA and textures need, the compiler reads less before it
-// comes to the kernel.
+// Skips headers that only host code and textures need, so that the compiler starts faster.
 constexpr CompileOption kOptions[] = {
     {"-std=c++20", 0}, {"-default-device", 0}, {"-minimal", 12040}, {nullptr, 0}};
 

@@ -14,7 +14,7 @@ inline constexpr double kLog2E = 1.4426950408889634;
 // The head dimension as tensor-core kernels see it: whole steps of 16.
 inline int64_t padded_depth(int64_t size) { return std::max<int64_t>(16, round_up(size, 16)); }
 
-// A case of attention. Tensors are named by their places among the operation's; -1: none.
+// A case of attention. Tensors are given by their index among the operation's; -1: none.
 struct AttentionCase {
     Shape q, k, v, out;
     int q_at = -1, k_at = -1, v_at = -1, out_at = -1;
@@ -39,15 +39,15 @@ struct AttentionCase {
     // Keys that the rows of a sequence see at most.
     int64_t seen() const { return windowed() ? std::min(keys, window + queries - 1) : keys; }
 
-    // All that a kernel is given but the pointers.
+    // All parameters of a kernel except the pointers.
     AttentionParams params() const;
     // With the pointers of a call; those of the workspace are the plan's.
     AttentionParams params(const AttentionParams &fixed, const Arguments &arguments) const;
-    // The types and constants that sequence.cuh wants.
+    // The types and constants required by sequence.cuh.
     Source source(const char *file) const;
 };
 
-// INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them:
+// INFINI_CUDA_ATTENTION selects one of the kernels, if it supports the case, for comparisons:
 // "rows", the plain ones; "tiles", mma.sync; "groups", wgmma; "dnn", the vendor's library's;
 // "own", any but that.
 std::string wished_attention();
@@ -56,20 +56,19 @@ std::string wished_attention();
 std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device &device,
                                           std::unique_ptr<Plan> before = nullptr);
 
-// Parts of it, null where they do not take the case.
+// Its implementations; null if they do not support the case.
 std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
 // For large heads. `entries`: keys are entries of a cache in e4m3; their page has one row, and its
 // stride is in bytes.
 std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &attention, Device &device, bool entries);
-// `always`: also where another kernel is thought to be faster.
+// `always`: even if another kernel is expected to be faster.
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
                                             bool always);
 
-// The vendor's library, for cases that it is faster at; `other` does them where pointers are not
-// aligned, and is taken unless the result is null. `always`: also where it is not thought to be
-// faster.
+// The vendor's library, for cases where it is faster; `other` handles unaligned pointers, and is
+// moved from unless the result is null. `always`: even if it is not expected to be faster.
 std::unique_ptr<Plan> plan_attention_dnn(const AttentionCase &attention, Device &device,
                                          std::unique_ptr<Plan> &other, bool always);
 

@@ -20,17 +20,17 @@ bool is_possible(const AttentionCase &c) {
     return c.keys > 0 && c.scale > 0;
 }
 
-// On an H200 cuDNN 9.19 reads 4.4 TB/s and our kernel 4.2, of 1 GiB of keys and values. But it takes
-// 0.7 s to make a kernel, for each shape: that is asked for only where much is read, and not for
-// every length that comes along. Where sequences have lengths it is hardly faster, and at prefill
-// slower (606 TFLOP/s, ours 676).
+// On an H200 cuDNN 9.19 reads 4.4 TB/s and our kernel 4.2, of 1 GiB of keys and values. But
+// compiling a kernel takes 0.7 s for each shape: so it is used only if much is read, and not for
+// varying lengths. With sequence lengths it is hardly faster, and for prefill slower (606 TFLOP/s,
+// ours 676).
 bool is_faster(const AttentionCase &c, const Device &device) {
     constexpr int64_t kStep = 1024, kLeast = int64_t(1) << 27;  // elements: 256 MiB
     const int64_t elements = 2 * c.sequences * c.heads * c.keys * c.depth;
     return device.major == 9 && c.keys % kStep == 0 && elements >= kLeast;
 }
 
-// softmax(q k^T scale) v: the very operations that the library looks for.
+// softmax(q k^T scale) v, in the pattern that the library recognizes.
 std::unique_ptr<dnn::Engine> describe(const AttentionCase &c, const Device &device) {
     dnn::Graph graph(device.index);
     const auto type = c.q.dtype == INFINI_DTYPE_F16 ? dnn::kHalf : dnn::kBfloat16;
@@ -52,7 +52,7 @@ std::unique_ptr<dnn::Engine> describe(const AttentionCase &c, const Device &devi
     const auto lower = graph.apply(dnn::kSubtract, dnn::kFloat, scores, greatest);
     const auto weights = graph.apply(dnn::kExp, dnn::kFloat, lower);
     const auto sum = graph.reduce(dnn::kSum, weights);
-    // Nobody uses this, but without it the library does not know the graph.
+    // Unused, but without it the library does not recognize the graph.
     graph.apply(dnn::kAdd, dnn::kFloat, greatest, graph.apply(dnn::kLog, dnn::kFloat, sum));
     graph.multiply(graph.apply(dnn::kDivide, type, weights, sum), v, out);
     return graph.finish();

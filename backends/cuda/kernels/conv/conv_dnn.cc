@@ -17,7 +17,7 @@ using Object = void *;  // a descriptor
 enum DataType { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat16 = 9 };
 enum Math { kTensorCores = 1, kFullPrecision = 3 };
 constexpr int kChannelsFirst = 0, kCrossCorrelation = 1, kDeterministic = 1;
-// Of functions that go on with the sums; the identity is there with this algorithm alone.
+// For functions with an activation; the identity is supported only by this algorithm.
 constexpr int kIdentity = 5, kWithNaN = 1, kPrecomputedGemm = 1;
 constexpr size_t kMostWorkspace = size_t(1) << 30;
 
@@ -29,7 +29,7 @@ struct AlgorithmResult {
     int reserved[3];
 };
 
-// The library's functions, in the form they have had since its version 7.
+// The library's functions, in the form since version 7.
 struct ConvLibrary {
     template <class... A>
     using F = int (*)(A...);
@@ -92,8 +92,7 @@ auto runtime(const char *name) {
     return function<int (*)(A...)>(Part::kRuntime, name);
 }
 
-// A stream whose work is recorded and thrown away: shows what a library accepts, without memory to
-// work on.
+// A stream whose work is captured and discarded: tests what a library accepts, without memory.
 class Rehearsal {
 public:
     Rehearsal() {
@@ -121,7 +120,7 @@ private:
     bool begins_ = false;
 };
 
-// Sizes of images and windows. The library wants two dimensions at least: one more of size 1.
+// Sizes of images and windows. The library requires at least two dimensions: adds one of size 1.
 struct Sizes {
     int dims = 2;
     std::array<int, 3> pads{}, steps{1, 1, 1}, dilations{1, 1, 1};
@@ -155,7 +154,7 @@ public:
         : library_(ConvLibrary::get()), session_(dnn::Session::of(device)) {
         is_double_ = op.tensor(0).dtype == INFINI_DTYPE_F64;
         has_bias_ = bool(op.tensor(3));
-        // Sums of 16 bits would be rounded twice, if biases were added to them afterwards.
+        // 16-bit sums would be rounded twice if biases were added afterwards.
         fuses_ = has_bias_ && dtype_bytes(op.tensor(0).dtype) == 2;
         usable_ = describe(op, groups) && choose() && (!fuses_ || is_accepted());
     }
@@ -203,11 +202,11 @@ private:
         return code;
     }
 
-    // Algorithms are reported for convolutions alone; whether the function that adds biases takes
-    // this one is known when it is called. On a thread of its own: refusals that the vendor's
-    // runtime takes down there are no last error of the caller's, and the caller's own stays.
+    // Algorithms are reported only for plain convolutions; whether the function with biases
+    // supports one is known only by calling it. On a separate thread, so that refusals do not
+    // change the caller's last error.
     bool is_accepted() const {
-        bool accepted = false;  // where there are no more threads, too: own kernels do it
+        bool accepted = false;  // also if no thread can be created: own kernels are used
         const auto try_it = [&] {
             try {
                 accepted = rehearse();
@@ -273,7 +272,7 @@ private:
                library_.set_tensor(object, type, ndim, sizes.data(), strides.data()) == 0;
     }
 
-    // The fastest that gives the same bits every time and asks for a bearable workspace.
+    // The fastest deterministic one with an acceptable workspace.
     bool choose() {
         constexpr int kMost = 16;
         AlgorithmResult results[kMost];
@@ -289,7 +288,7 @@ private:
             if (fuses_ && result.algorithm != kPrecomputedGemm) continue;
             algorithm_ = result.algorithm;
             workspace = result.memory;
-            // It is the algorithm together with its kind of arithmetic that was promised.
+            // The algorithm was reported together with its math type.
             return library_.set_math(convolution_, result.math) == 0;
         }
         return false;
@@ -298,7 +297,7 @@ private:
     const ConvLibrary &library_;
     dnn::Session &session_;
     Object x_ = nullptr, y_ = nullptr, w_ = nullptr, bias_ = nullptr, convolution_ = nullptr;
-    Object activation_ = nullptr;  // none, but the one function that adds biases wants to know
+    Object activation_ = nullptr;  // none, but required by the function that adds biases
     int algorithm_ = 0;
     bool is_double_ = false, has_bias_ = false, fuses_ = false, usable_ = false;
 };

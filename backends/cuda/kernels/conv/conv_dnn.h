@@ -5,8 +5,8 @@
 
 namespace infini::cuda {
 
-// Of a conv or grouped_conv whose shapes were checked. Null when the library is absent, or has no
-// algorithm for the case.
+// A plan for a conv or grouped_conv whose shapes were checked. Null if the library is missing, or
+// has no algorithm for the case.
 std::unique_ptr<Plan> plan_conv_dnn(const Operation &operation, Device &device, int64_t groups);
 
 }  // namespace infini::cuda

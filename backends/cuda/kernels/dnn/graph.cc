@@ -72,7 +72,7 @@ enum Attribute {
     kReductionY = 1611,
     kReductionWhat = 1612,
 };
-constexpr int kModeA = 3;  // of heuristics: the best that is known
+constexpr int kModeA = 3;  // heuristic mode: best known
 constexpr size_t kFirstVersion = 90000;
 
 struct GraphLibrary {
@@ -103,7 +103,7 @@ struct GraphLibrary {
 
 const GraphLibrary &library() { return GraphLibrary::get_library(); }
 
-// The status in words, with the reason that the library gives.
+// The status as text, with the library's reason.
 std::string words(int status) {
     char sentence[512] = "";
     library().last_sentence(sentence, sizeof sentence);
@@ -225,7 +225,7 @@ Tensor Graph::constant(float value) {
     object.finish();
     constant_names_.push_back(next_++);
     engine_->constants_.push_back(value);
-    text_ += "c ";  // its value comes with each call
+    text_ += "c ";  // its value is passed in each call
     return keep(std::move(object), one);
 }
 
@@ -280,7 +280,7 @@ Tensor Graph::apply(Function function, Type type, Tensor x, Tensor b) {
     return y;
 }
 
-// By the first choice of the library's heuristics. A text, as another handle is to run it.
+// The first choice of the library's heuristics, serialized, because another handle runs it.
 std::string Graph::compile(void *handle) const {
     Object graph(kOperationGraph), heuristics(kHeuristics), configuration(kEngineConfiguration);
     graph.put(kGraphHandle, kOfHandle, 1, &handle);
@@ -310,7 +310,7 @@ Object Graph::restore(const std::vector<char> &text) const {
     return plan;
 }
 
-// What the library made is kept on disk.
+// Compiled kernels are cached on disk.
 Object Graph::plan() const {
     const Device &device = Device::get(session_.device);
     std::string facts =
@@ -323,7 +323,7 @@ Object Graph::plan() const {
     if (Cache::get().load(key, text)) {
         try {
             return restore(text);
-        } catch (const Declined &) {  // of another machine, perhaps
+        } catch (const Declined &) {  // possibly from another machine
         }
     }
     const std::string made = compile(making.handle());

@@ -1,6 +1,5 @@
-// Graphs of operations that the vendor's library of neural-network primitives (cuDNN) makes one
-// kernel of. Opened at run time; numbers are those of its headers, which have not changed since its
-// version 9.
+// Graphs of operations that the vendor's library of neural-network primitives (cuDNN) compiles to
+// one kernel. Opened at run time; enumerators are those of its headers, unchanged since version 9.
 //
 //     dnn::Graph graph(device);
 //     const auto a = graph.tensor(dnn::kHalf, sizes, strides), b = ..., c = ...;
@@ -33,7 +32,7 @@ enum Reduction { kSum = 0, kGreatest = 3 };  // cudnnReduceTensorOp_t
 
 using Sizes = std::array<int64_t, 4>;
 
-// One of the library's objects. Before `finish` attributes are put into it, after that it is used.
+// One of the library's objects. Attributes are set before `finish`; after that it can be used.
 class Object {
 public:
     explicit Object(int kind);
@@ -60,11 +59,11 @@ private:
     void *handle_ = nullptr;
 };
 
-// A kernel for a graph, on one device.
+// A kernel for a graph on one device.
 class Engine {
 public:
-    // `pointers` are of the graph's tensors, in the order in which they were made, and aligned to
-    // 16 bytes. Only enqueues; from any thread.
+    // `pointers` are those of the graph's tensors, in creation order, aligned to 16 bytes. Only
+    // enqueues; from any thread.
     Error run(const std::vector<void *> &pointers, void *workspace, void *stream) const;
     size_t workspace() const { return workspace_; }
 
@@ -85,13 +84,13 @@ struct Tensor {
 
 class Graph {
 public:
-    // Whether the library is there, in a version that this is for.
+    // Whether the library is available in a supported version.
     static bool can();
 
     explicit Graph(int device);
 
     Tensor tensor(Type type, const Sizes &sizes, const Sizes &strides);
-    // Known to the kernel alone.
+    // Internal to the kernel (virtual).
     Tensor inside(Type type, const Sizes &sizes);
     Tensor constant(float value);
 
@@ -99,7 +98,7 @@ public:
     Tensor reduce(Reduction how, Tensor x);  // the last dimension becomes 1
     Tensor apply(Function function, Type type, Tensor x, Tensor b = {});
 
-    // Makes the kernel, for these sizes; later processes have it from the disk. Throws Declined.
+    // Compiles the kernel for these sizes; cached on disk for later processes. Throws Declined.
     std::unique_ptr<Engine> finish();
 
 private:
@@ -117,7 +116,7 @@ private:
     std::unique_ptr<Engine> engine_ = std::make_unique<Engine>();
     std::vector<void *> operations_;
     std::vector<int64_t> constant_names_;
-    std::string text_;  // all of it, to know it again
+    std::string text_;  // the whole graph, as a cache key
 };
 
 }  // namespace infini::cuda::dnn

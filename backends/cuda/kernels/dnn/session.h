@@ -1,4 +1,4 @@
-// The vendor's library of neural-network primitives (cuDNN), as all share it that call it.
+// The vendor's library of neural-network primitives (cuDNN), shared by all callers.
 #pragma once
 
 #include <condition_variable>
@@ -9,22 +9,22 @@
 
 namespace infini::cuda::dnn {
 
-// The library does not take something: why, in its words.
+// The library does not support something: its reason.
 struct Declined {
     std::string sentence;
 };
 
-// Whether it is there, with the libraries that it needs itself.
+// Whether it is available, with the libraries that it depends on.
 bool is_there();
 
-// One for each device, as long as the process runs. A handle has one stream at a time, and one
-// thread: it is locked from setting the stream until the work is enqueued.
+// One for each device, never destroyed. A handle has one stream and one thread at a time: it is
+// locked from setting the stream until the work is enqueued.
 struct Session {
     int device = 0;
     std::mutex lock;
     void *handle = nullptr;
 
-    // Where it is there. Throws Declined.
+    // Only if available. Throws Declined.
     static Session &of(int device);
 
 private:
@@ -35,8 +35,8 @@ private:
     std::vector<void *> spare_;
 };
 
-// The library compiles, which takes long: with a handle that no other thread has, so that none
-// waits for it to run something, or to make something else. Whoever wants the same waits.
+// The library compiles, which is slow: with an exclusive handle, so that no thread waits for it to
+// run or to compile something else. Requests for the same kernel wait.
 class Making {
 public:
     Making(Session &session, const std::string &what);

@@ -1,5 +1,5 @@
-// fft, rfft, irfft: by the vendor's library, else by stages of our own; on dense blocks of lines
-// either way, which tensors are copied to and from unless they are dense themselves.
+// fft, rfft, irfft: by the vendor's library, else by stages of our own; in both cases on dense
+// blocks of lines; tensors that are not dense are copied to and from those.
 #include "device/fft/fft.cuh"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Side {
         if (has_imag) im = Lines(operation.tensor(place + 1), -1);
     }
 
-    // Its memory, if the library can take it as dense lines of `size`; else null.
+    // Its memory, if the library can use it as dense lines of `size`; else null.
     void *dense(const Arguments &a, size_t element, int64_t size) const {
         char *data = a.pointer<char>(place);
         const int64_t each = has_imag ? 2 : 1;
@@ -93,7 +93,7 @@ public:
             if (to_real && !is_line()) mirror_ = compile(device, "fft/fft.cuh:load", kMirrored);
             stage_ = compile(device, "fft/fft.cuh:stage", kPairs);
         }
-        // Stages go back and forth between the two.
+        // Stages alternate between the two buffers.
         const int64_t from = library_ ? from_size_ : n_;
         a_ = room(size_t(count_ * from) * bytes_ * (from_ == kNumbers ? 1 : 2));
         b_ = room(size_t(count_ * to_size_) * bytes_ * (to_ == kNumbers ? 1 : 2));
@@ -120,8 +120,8 @@ public:
     }
 
 private:
-    // `from` becomes the tensor's own memory where that will do. The library may overwrite what it
-    // makes real numbers of.
+    // `from` becomes the tensor's own memory if possible. The library may overwrite the input of a
+    // complex-to-real transform.
     Error load(const Arguments &a, const Stream &stream, void *&from) const {
         void *given = library_ ? x_.dense(a, bytes_, from_size_) : nullptr;
         const bool is_kept = kind_ != Transform::kToReal;
@@ -181,7 +181,7 @@ private:
         to = p.dense;
         return infinirtSuccess;
     }
-    // Along a dimension of n blocks of `inner` numbers, which are `all` together.
+    // Along a dimension of n blocks of `inner` numbers, `all` in total.
     Error run_dimension(const Stream &stream, FourierParams &p, int64_t n, int64_t inner,
                         int64_t all) const {
         p.size = n * inner, p.count = all / p.size, p.left = n, p.side = inner;
@@ -219,7 +219,7 @@ private:
     double scale_ = 1;
     Side x_, y_;
     int64_t n_ = 0, count_ = 0, from_size_ = 0, to_size_ = 0;
-    int from_ = kPairs, to_ = kPairs;  // what the dense lines have
+    int from_ = kPairs, to_ = kPairs;  // the contents of the dense lines
     size_t a_ = 0, b_ = 0, area_ = 0;  // offsets in the workspace
     std::vector<int64_t> others_;      // sizes of transformed dimensions before the last
     int64_t around_ = 1;               // lines of a block: their product

@@ -1,5 +1,5 @@
-// The vendor's library of Fourier transforms (cuFFT), as far as it is used here; numbers are those
-// of its headers.
+// The used part of the vendor's library of Fourier transforms (cuFFT); enumerators are those of its
+// headers.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Library {
     int (*double_from_real)(Handle, void *from, void *to);
     int (*double_to_real)(Handle, void *from, void *to);
 
-    // Null when it is not there, or lacks something.
+    // Null if it is missing or incomplete.
     static const Library *get();
 };
 
@@ -51,7 +51,7 @@ public:
     using Sizes = std::vector<int64_t>;
     static constexpr size_t kMostDims = 3;
 
-    // Null: the library does not take this.
+    // Null: unsupported by the library.
     static std::shared_ptr<Blocks> get(int device, int type, const Sizes &sizes, int64_t count);
     ~Blocks();
     Blocks(const Blocks &) = delete;

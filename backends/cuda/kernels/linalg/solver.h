@@ -11,7 +11,7 @@
 
 namespace infini::cuda {
 
-// What the planners of linear algebra share.
+// Shared by the planners of linear algebra.
 
 // A tensor as a batch of matrices (`trailing` is 2), of vectors (one row) or of numbers.
 inline MatrixParams matrices_of(const Tensor &tensor, int trailing) {
@@ -27,14 +27,14 @@ inline MatrixParams transposed(MatrixParams m) {
     return m;
 }
 
-// The member of LinalgParams that takes a tensor's data, by the number of its pointer.
+// The member of LinalgParams for a tensor's data, by the index of its pointer.
 struct Operand {
     MatrixParams LinalgParams::*member;
     int pointer;
 };
 
-// Work of our own kernels: a block works on a matrix, in `doubles` of its own. What would take long
-// to compile is done in stages, a kernel for each.
+// Our own kernels: each block processes one matrix, with a workspace of `doubles`. Code that would
+// be slow to compile is split into stages, one kernel each.
 struct BlockWork {
     Source source;
     LinalgParams params;
@@ -94,16 +94,16 @@ struct SolverWork {
     bool is_complex = false;
     SolverOperand x = {}, b = {}, y = {}, z = {}, w = {};
     double least = 0;      // a pivot that is not greater counts as none
-    size_t own_bytes = 0;  // of workspace, that our own kernels need at least
-    // Our own kernels, which need no more workspace than that.
+    size_t own_bytes = 0;  // minimum workspace of our own kernels
+    // Our own kernels, which need at most that workspace.
     std::function<std::unique_ptr<Plan>(Device &, size_t most_bytes)> own = nullptr;
 };
 
-// By the library; by our own kernels while the stream is captured. Null: the library is not there
-// or lacks something, or our own kernels are faster.
+// By the library, or by our own kernels while the stream is captured. Null: the library is missing
+// or incomplete, or our own kernels are faster.
 std::unique_ptr<Plan> plan_solver(Device &device, const SolverWork &work);
 
-// The work of our own kernels for real matrices, by either.
+// Work for real matrices, by the library or our own kernels.
 std::unique_ptr<Plan> plan_solver_or_blocks(Device &device, Factorization what,
                                             const BlockWork &work);
 

@@ -57,14 +57,15 @@ Error SolverPlan::run(const Arguments &arguments, const Stream &stream) const {
             INFINI_CUDA_TRY(
                 fill_bytes(stream, call.at(status_), 0, size_t(call.count) * sizeof(int)));
         const Error outcome = factor(call);
-        // Some of the library's functions report internal errors where our own kernels do well.
+        // Some of the library's functions report internal errors for cases that our own kernels
+        // handle.
         if (outcome && call.first == 0) return run_own(arguments, stream);
         if (outcome) return outcome;
     }
     return infinirtSuccess;
 }
 
-// Made when it is first needed: nobody waits for its compilation otherwise.
+// Created on first use, to avoid unnecessary compilation.
 Error SolverPlan::run_own(const Arguments &arguments, const Stream &stream) const try {
     {
         std::lock_guard guard(own_lock_);

@@ -1,4 +1,4 @@
-// What plans that call the vendor's solvers share: matrices are copied to dense columns, factored
+// Shared by plans that call the vendor's solvers: matrices are copied to dense columns, factored
 // there, and results copied back.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace infini::cuda::solver {
 
-// The vendor's library of dense linear algebra (cuSOLVER), as far as it is used here. Matrices are
-// columns; numbers are those of its headers.
+// The used part of the vendor's library of dense linear algebra (cuSOLVER). Matrices are
+// column-major; enumerators are those of its headers.
 using Handle = void *;
 using Params = void *;  // cusolverDnParams_t: of functions that take any type
 using Jacobi = void *;  // gesvdjInfo_t
@@ -22,7 +22,7 @@ enum Vectors { kWithVectors = 1 };                    // cusolverEigMode_t
 constexpr signed char kEconomy = 'S';                 // of gesvd: as many vectors as values
 constexpr int kLargestJacobi = 32, kEconomySize = 1;  // of gesvdjBatched: the most rows; of gesvdj
 
-// What a matrix is made of.
+// The element type of a matrix.
 struct ElementType {
     bool is_double, is_complex;
 
@@ -33,9 +33,9 @@ struct ElementType {
     size_t bytes() const { return real_bytes() << is_complex; }
 };
 
-// `lead` is the distance of columns. Functions named *_size say what `work` needs: in bytes, of the
-// device and of the host, if any type is taken; else in elements. Those of one type are in tables,
-// by ElementType::index().
+// `lead` is the distance of columns. Functions named *_size return the size of `work`: in bytes, on
+// the device and the host, for generic functions; else in elements. Those of one type are in
+// tables, by ElementType::index().
 struct Library {
     int (*create)(Handle *);
     int (*set_stream)(Handle, void *stream);
@@ -78,7 +78,7 @@ struct Library {
                  int64_t lead, int type_w, void *w, int compute, void *device, size_t device_bytes,
                  void *host, size_t host_bytes, int *info);
 
-    // What follows may be null: older libraries lack some.
+    // The following may be null: older libraries lack some.
     int (*potrf_batched[4])(Handle, int triangle, int n, void **a, int lead, int *info, int count);
     int (*create_jacobi)(Jacobi *);
     int (*set_tolerance)(Jacobi, double tolerance);
@@ -105,13 +105,13 @@ struct Library {
 
     bool has_jacobi(int index) const;  // all that Jacobi's method needs
 
-    // Null when it is not there, or lacks something.
+    // Null if it is missing or incomplete.
     static const Library *get();
 };
 
 inline void *const kNoStream = reinterpret_cast<void *>(-1);  // of a handle that only answers
 
-// What a thread calls the library with.
+// A thread's handles for calls of the library.
 struct Session {
     Handle handle = nullptr;
     Params params = nullptr;
@@ -119,8 +119,8 @@ struct Session {
     void *stream = kNoStream;
 };
 
-// A session that no other thread has, for as long as this lives: one that worked in this stream
-// before if there is one, so that its memory is not used by two streams at once.
+// Exclusive use of a session: preferably one that was used in this stream before, so that its
+// memory is not used by two streams at once.
 class Borrowed {
 public:
     Borrowed(const Library &library, int device, void *stream);
@@ -137,7 +137,7 @@ private:
     const int device_;
     Session session_;
     int status_ = 0;
-    const char *word_ = "";  // the function that gave the status
+    const char *word_ = "";  // the function that returned the status
 };
 
 using Compiled = std::shared_ptr<const Kernel>;
@@ -160,7 +160,7 @@ class SolverPlan : public Plan {
 public:
     SolverPlan(const Library &library, const SolverWork &work, bool is_batched);
 
-    // False: the library does not take this.
+    // False: unsupported by the library.
     bool prepare(Device &device);
     Error run(const Arguments &arguments, const Stream &stream) const final;
 
@@ -187,7 +187,7 @@ protected:
         Error move(const Compiled &kernel, const SolverOperand &operand, const Area &columns,
                    int64_t lead) const;
         Error launch(const Compiled &kernel, const SolverParams &params) const;
-        // call(i) for each matrix; it returns a status of the library's function `word`.
+        // Calls call(i) for each matrix; it returns a status of the library's function `word`.
         template <class F>
         Error each(const char *word, const F &call) const {
             for (int64_t i = 0; i < count; ++i)
@@ -196,8 +196,8 @@ protected:
         }
     };
 
-    // Takes areas, and asks the library what it needs for `count_` matrices at a time. False: the
-    // library does not take this.
+    // Allocates areas, and queries the library's requirements for `count_` matrices at a time.
+    // False: unsupported by the library.
     virtual bool lay_out(const Session &session) = 0;
     virtual void compile(Device &device) = 0;
     virtual Error factor(const Call &call) const = 0;
@@ -207,10 +207,10 @@ protected:
         return area(size_t(rows * columns) * type_.bytes());
     }
     Area reals(int64_t count) { return area(size_t(count) * type_.real_bytes()); }
-    // The library's own memory, at least: always true.
+    // Only the library's own memory: always true.
     bool need_work(size_t device_bytes, size_t host_bytes);
 
-    // finite: what is not has no result, which is known to what is compiled after this.
+    // finite: matrices that are not finite have no result; set before the kernels are compiled.
     Compiled load(Device &device, int64_t shape, bool finite);
     Compiled store(Device &device, const Storing &how) const;
     Source source(const char *file, bool is_complex) const;

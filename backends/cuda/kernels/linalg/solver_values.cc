@@ -4,8 +4,8 @@
 namespace infini::cuda::solver {
 namespace {
 
-// By Jacobi's method, which gives V; where it does not converge, or is not there, by the QR
-// algorithm, which gives V^H.
+// By Jacobi's method, which gives V; if it does not converge, or is missing, by the QR algorithm,
+// which gives V^H.
 class SvdPlan final : public SolverPlan {
 public:
     SvdPlan(const Library &library, const SolverWork &work, bool is_batched)
@@ -18,7 +18,7 @@ private:
 
     bool lay_out(const Session &s) override {
         values_ = reals(columns_), v_ = elements(columns_, columns_);
-        // Together they have all of U, though only the first columns are wanted.
+        // Batched functions compute all of U, though only the first columns are needed.
         u_ = elements(rows_, is_batched_ ? rows_ : columns_);
         const int index = type_.index();
         if (is_batched_)
@@ -42,7 +42,7 @@ private:
     void compile(Device &device) override {
         load_ = load(device, kWholeMatrix, true);
         Storing how;
-        // Jacobi's method that was stopped is as near as it could be.
+        // An early stop of Jacobi's method still gives the best approximation.
         how.with_verdict = !is_batched_;
         store_values_ = store(device, how);
         how.is_complex = type_.is_complex;

@@ -1,5 +1,5 @@
-// The vendor's library of matrix products (cuBLASLt and what looks like it), as far as it is used
-// here. Opened at run time; numbers are those of its headers.
+// The used part of the vendor's library of matrix products (cuBLASLt and compatible ones). Opened
+// at run time; enumerators are those of its headers.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum PreferenceAttribute {
     kAlignmentD = 8
 };
 enum Epilogue { kPlain = 1, kBias = 4 };
-// How partial sums are joined; only this one does not round them.
+// The reduction scheme of partial sums; only this one does not round them.
 constexpr uint32_t kReductionInComputeType = 2;
 
 struct Algorithm {
@@ -58,9 +58,9 @@ struct Library {
                     const Algorithm *, void *workspace, size_t workspace_bytes, void *stream);
     const char *(*status_name)(int);  // (optional)
 
-    // Null when it is not there, or lacks something.
+    // Null if it is missing or incomplete.
     static const Library *get();
-    // Of a device, made once; null when it cannot be.
+    // The handle of a device, created once; null if that fails.
     Handle handle(int device) const;
 };
 

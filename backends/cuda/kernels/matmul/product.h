@@ -28,11 +28,11 @@ struct ProductShape {
     int64_t batch = 1, m = 0, n = 0, k = 0;
     Matrix a, b, c;  // [m, k], [k, n], [m, n]
     Matrix addend;   // [m, n], of c's dtype; without one it is c itself
-    // Something is done with the sums that the library cannot: see ProductData.
+    // The sums are processed in ways that the library does not support: see ProductData.
     bool scaled = false, biased = false;
     // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): tiles, and k is not split.
     bool invariant = false;
-    // A program that takes the result and stores whatever it makes of it; c is then not written.
+    // A program that processes the result and stores its own; c is then not written.
     std::shared_ptr<const program::Epilogue> epilogue;
 };
 
@@ -58,9 +58,8 @@ public:
 
 std::shared_ptr<const Product> make_product(const ProductShape &shape, Device &device);
 
-// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to what the
-// product is:
-// the parts are added up, always in the same order.
+// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to the final
+// product: the parts are added up, always in the same order.
 class Join {
 public:
     Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device);
@@ -75,7 +74,7 @@ private:
 };
 
 // Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch
-// of 1 serves all.
+// of 1 is broadcast.
 Matrix matrix(const Tensor &tensor);
 
 inline size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -1,5 +1,5 @@
-// Products through a library of cuBLAS's older shape: one call that takes sizes and types, no
-// descriptions. Its numbers are in the vendor's table.
+// Products through a library with cuBLAS's classic API: one call with sizes and types, without
+// descriptors. Its enumerators are in the vendor's table.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -22,7 +22,7 @@ struct Gemm {
                     void *c, int type_c, int leading_c, long long stride_c, int batch,
                     int computation, int algorithm);
 
-    // Null: the vendor's library is of another shape, not there, or lacks a function.
+    // Null: the vendor's library has a different API, is missing, or lacks a function.
     static const Gemm *get() {
         static const Gemm gemm = [] {
             constexpr Part kPart = Part::kBlas;
@@ -74,13 +74,13 @@ class GemmProduct final : public Product {
 public:
     GemmProduct(const Gemm &gemm, Session &session) : gemm_(gemm), session_(session) {}
 
-    // False: the library does not take this.
+    // False: unsupported by the library.
     bool prepare(ProductShape s) {
         if (s.scaled || s.biased || s.epilogue || s.addend.dtype || s.k == 0) return false;
         if (s.a.dtype != s.b.dtype || s.a.dtype != s.c.dtype) return false;
         if ((type_ = type_of(s.a.dtype)) < 0) return false;
         is_wide_ = s.a.dtype == INFINI_DTYPE_F64;
-        // The library stores columns: rows of c are columns of its transpose.
+        // The library is column-major: rows of c are columns of its transpose.
         if (s.c.column == 1) {
             is_swapped_ = true;
             std::swap(s.m, s.n), std::swap(s.a, s.b);

@@ -1,4 +1,4 @@
-// Products through the vendor's library. Descriptors and the algorithm are made when planning; a
+// Products through the vendor's library. Descriptors and the algorithm are created when planning; a
 // run is one call.
 #include <algorithm>
 #include <mutex>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMostProductWorkspace = 32 << 20;
 
-// The library's numbers for a product, or false.
+// The library's enumerators for a product, or false.
 struct Types {
     int in, out, computation, scale;
 
@@ -45,7 +45,7 @@ struct Types {
     }
 };
 
-// A matrix as the library sees it: columns lie `leading` apart.
+// A matrix for the library: column-major with leading dimension `leading`.
 struct Stored {
     int64_t rows, columns, leading;
     int operation;
@@ -71,11 +71,11 @@ public:
         if (description_) l_.describe_destroy(description_);
     }
 
-    // False: the library does not take this.
+    // False: unsupported by the library.
     bool prepare(ProductShape s) {
         Types types;
         if (s.scaled || s.epilogue || s.k == 0 || !types.find(s)) return false;
-        // The library stores columns: rows of c are columns of its transpose.
+        // The library is column-major: rows of c are columns of its transpose.
         if (s.c.column == 1) {
             swapped_ = true;
             std::swap(s.m, s.n), std::swap(s.a, s.b);
@@ -91,7 +91,7 @@ public:
             return false;
         if (s.biased && !swapped_) return false;  // it adds the bias to columns
         if (s.batch > INT32_MAX || (s.batch > 1 && s.c.batch == 0)) return false;
-        // Products of bytes need lines of whole words.
+        // int8 products require lines of whole words.
         if (types.in == blas::kI8 && (a.leading % 16 || b.leading % 16 || s.m % 4 || s.k % 4))
             return false;
         wide_ = types.scale == blas::kF64, bytes_ = types.scale == blas::kI32;
@@ -119,7 +119,7 @@ public:
             is_aligned(a) && is_aligned(b) && is_aligned(data.c) && is_aligned(addend);
         const Chosen &chosen = aligned ? usual_ : odd_;
         std::unique_lock<std::mutex> lock;
-        if (biased_) {  // the pointer is part of the description
+        if (biased_) {  // the pointer is part of the descriptor
             lock = std::unique_lock(bias_lock_);
             l_.describe_set(description_, blas::kBiasPointer, &data.bias, sizeof data.bias);
         }
@@ -150,7 +150,7 @@ private:
         l_.describe_set(description_, attribute, &value, sizeof value);
     }
 
-    // The algorithm for pointers of at least that alignment.
+    // The algorithm for pointers with at least that alignment.
     bool choose(size_t in, size_t out, Chosen &chosen) {
         blas::Preference preference = nullptr;
         if (l_.preference(&preference) != 0) return false;

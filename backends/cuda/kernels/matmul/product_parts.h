@@ -1,4 +1,4 @@
-// The ways to do a product, for make_product.
+// The implementations of products, for make_product.
 #pragma once
 
 #include "device/matmul/product_params.h"
@@ -7,18 +7,18 @@
 
 namespace infini::cuda {
 
-// With tiles in shared memory; takes every case that sizes allow.
+// With tiles in shared memory; supports all cases.
 std::shared_ptr<const Product> make_tiled_product(const ProductShape &shape, Device &device);
-// Through the vendor's library. Null: it is not there, or not for this case.
+// Through the vendor's library. Null: it is missing, or does not support this case.
 std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device);
-// The same for a library that has no descriptions of products.
+// The same for a library without product descriptors.
 std::shared_ptr<const Product> make_gemm_product(const ProductShape &shape, Device &device);
-// For few rows, where reading b is all the work. Null: not for this case.
+// For few rows, bound by reading b. Null: not for this case.
 std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
-// For so little that a launch is most of it. Null: not for this case.
+// For tiny products, bound by the launch. Null: not for this case.
 std::shared_ptr<const Product> make_small_product(const ProductShape &shape, Device &device);
 
-// Is the library there?
+// Whether the library is available.
 bool has_library(const Device &device);
 
 // Launches a kernel of products, with its epilogue if there is one.
@@ -32,13 +32,13 @@ void add_epilogue(Source &source, const ProductShape &shape);
 void place_output(MatmulParams &params, const ProductShape &shape);
 void place_data(MatmulParams &params, const ProductShape &shape, const ProductData &data);
 
-// A kernel in two forms: for pointers that are aligned to 16 bytes, and for others, which is
-// compiled when such pointers come.
+// A kernel in two forms: for pointers aligned to 16 bytes, and for others, which is compiled on
+// first use.
 class AlignedKernel {
 public:
     AlignedKernel(Device &device, Source aligned, Source other);
 
-    // Null with `error` set when the other form cannot be compiled.
+    // Null with `error` set if the other form cannot be compiled.
     const Kernel *get(bool aligned, Error &error) const;
 
 private:

@@ -1,4 +1,4 @@
-// Products of few rows: reading b is all the work.
+// Products of few rows, which are bound by reading b.
 #include <algorithm>
 
 #include "product_parts.h"
@@ -24,8 +24,8 @@ public:
         double best = 0;
         for (int tiles = 1; tiles <= 8; ++tiles) {
             if (stages(tiles) < 3) break;
-            // Wider groups read a less often, and finish less often, unless multiprocessors are idle
-            // at the end for it.
+            // Wider groups read a and run the epilogue less often, unless multiprocessors idle at
+            // the end.
             const double busy = this->busy(tiles);
             if (busy < 0.97 * best) continue;
             best = std::max(best, busy), tiles_ = tiles;
@@ -49,8 +49,8 @@ public:
     }
 
 private:
-    // On their way to a multiprocessor, which leaves no room for blocks of the next kernel: they
-    // would only wait. Fetched to L2 ahead: about what the memory sends in its latency.
+    // Bytes in flight per multiprocessor, chosen so that no blocks of the next kernel fit, which
+    // would only wait. Prefetched to L2: about the bandwidth-delay product of the memory.
     static constexpr int64_t kBytesOnTheWay = 160 << 10, kAheadBytes = 32 << 10;
 
     int64_t stage_bytes(int tiles) const { return kSkinnyWarps * (1024 * tiles + 128 * rows_); }
@@ -60,7 +60,7 @@ private:
         return int(
             std::min(kBytesOnTheWay / (kSkinnyWarps * 1024 * tiles), left / stage_bytes(tiles)));
     }
-    // The part of the multiprocessors' time that is work, if all groups of columns take the same.
+    // The utilization of the multiprocessors, if all groups of columns take equal time.
     double busy(int tiles) const {
         const int64_t each = 8 * tiles, groups = (shape_.n + each - 1) / each * shape_.batch;
         const int64_t rounds = (groups + device_.multiprocessors - 1) / device_.multiprocessors;
@@ -95,7 +95,7 @@ public:
         const bool along = shape.b.row == 1;
         if (along ? shape.b.column % 8 : shape.b.column != 1 || shape.b.row % 8 || shape.n % 8)
             return false;
-        // As many columns for a block as leave blocks for all multiprocessors.
+        // As many columns per block as possible while all multiprocessors have blocks.
         int tiles = along ? 4 : 8;
         const int least = along ? 1 : 4;
         auto blocks = [&] { return (shape.n + 8 * tiles - 1) / (8 * tiles) * shape.batch; };

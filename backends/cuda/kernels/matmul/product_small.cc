@@ -1,4 +1,4 @@
-// Products so small that launching them is most of the work: the library's calls cost the host more.
+// Products so small that the launch dominates: the library's calls cost the host more.
 #include <algorithm>
 
 #include "product_parts.h"
@@ -18,7 +18,7 @@ public:
         const bool wide = dtype == INFINI_DTYPE_F64, halves = dtype_bytes(dtype) == 2;
         const int64_t rows = (shape.m + kSide - 1) / kSide, columns = (shape.n + kSide - 1) / kSide;
         const int64_t tiles = rows * columns * shape.batch;
-        // Tensor cores soon make up for what their kernels take to begin.
+        // Tensor cores soon compensate for their kernels' start-up time.
         const int64_t most_tiles = halves ? device.multiprocessors / 2 : device.multiprocessors;
         const int64_t most_depth = halves ? kMostDepth / 4 : wide ? kMostDepth / 2 : kMostDepth;
         if (tiles > most_tiles || shape.k > most_depth || shape.k < 1) return false;

@@ -10,7 +10,7 @@ namespace infini::cuda {
 
 // Tokens through their experts: pairs of tokens and choices are sorted by expert on the device;
 // their rows are multiplied tile by tile, activated, multiplied again, and summed for each token.
-// The host never reads which token goes to which expert.
+// The host never reads the routing.
 struct ExpertsShape {
     int dtype = 0;
     int64_t tokens = 0, choices = 0, experts = 0;
@@ -67,7 +67,7 @@ public:
             gates = all, ups = all + s.experts, downs = ups + s.experts;
         }
         ExpertsParams p{};
-        // Matrices that only the device knows are taken to be aligned, as all allocations are.
+        // Matrices known only to the device are assumed to be aligned, like all allocations.
         const void *unaligned = nullptr;
         for (int64_t i = 0; d.host_pointers && i < 3 * s.experts; ++i)
             if (!is_aligned(d.host_pointers[i])) unaligned = d.host_pointers[i];
@@ -102,8 +102,7 @@ public:
     }
 
 private:
-    // Few rows for each expert: tiles as flat as an instruction, and the weights are all that
-    // counts.
+    // Few rows per expert: tiles of minimal height, since reading the weights dominates.
     void choose_tile(const Device &device) {
         const bool halves = s.dtype == INFINI_DTYPE_F16 || s.dtype == INFINI_DTYPE_BF16;
         mma_ = device.has_mma && halves;
@@ -195,7 +194,7 @@ private:
         return error ? error : phases_[3]->launch(stream, sort_blocks_, kSortThreads, p);
     }
 
-    // They travel in the launches themselves, so that a graph has them too.
+    // Passed as launch parameters, so that a graph contains them too.
     Error store_pointers(const void **to, const void *const *from, const Stream &stream) const {
         Error error = infinirtSuccess;
         const int64_t all = 3 * s.experts;

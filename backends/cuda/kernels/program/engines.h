@@ -1,4 +1,4 @@
-// What makes the launches of a phase.
+// Planners of the launches of a phase.
 #pragma once
 
 #include "kernels/program/compose.h"
@@ -19,8 +19,8 @@ Launches plan_map(Phase &phase);
 Launches plan_tiles(Phase &phase, int turned);
 Launches plan_rows(Phase &phase);
 
-// How exact functions have to be: not very, where all tensors have so few bits that the last ones
-// of a float do not show.
+// The required accuracy of functions: lower if all tensors have so few bits that the last bits of a
+// float do not matter.
 int roughness(const Operation &operation, const InfiniProgram &program, ValueType type);
 
 // A source with everything that comes before a composed text.

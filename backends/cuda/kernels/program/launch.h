@@ -1,5 +1,5 @@
-// Kernels of generated text: their parameter struct, made of members that are known when a plan is
-// made, and its launch, which fills in what each run brings.
+// Kernels of generated text: their parameter struct, with members known when the plan is made, and
+// the launch, which fills in the values of each run.
 #pragma once
 
 #include <infini/loop_nest.h>
@@ -14,18 +14,18 @@ namespace infini::cuda::program {
 using namespace infini::program;
 using LoopNest = LoopNestOf<Stage>;
 
-// The parameter struct as bytes, and as text for the device: both from the same calls, so that they
+// The parameter struct as bytes, and as text for the device, built by the same calls so that they
 // agree.
 class ParameterText {
 public:
-    // A member, or an array of `count`. Returns where it is.
+    // Adds a member, or an array of `count`. Returns its offset.
     size_t add(const std::string &type, const std::string &name, size_t bytes, size_t alignment,
                size_t count = 1);
     template <class T>
     void set(size_t offset, const T &value) {
         std::memcpy(bytes_.data() + offset, &value, sizeof value);
     }
-    // With the value it has in every run.
+    // With a value that is constant over all runs.
     template <class T>
     size_t add(const std::string &type, const std::string &name, const T &value) {
         const size_t offset = add(type, name, sizeof value, alignof(T));
@@ -43,7 +43,7 @@ private:
 
 constexpr int32_t kPartial = -2;
 
-// What a launch has in its struct that each run brings.
+// A member of a launch's struct that is filled in by each run.
 struct PointerMember {
     uint32_t offset;
     uint32_t alignment;  // that wide accesses of it need; 1: any
@@ -60,7 +60,7 @@ struct ScalarMember {
 // A value that all elements share, in the type of computation.
 void store_shared(ValueType type, bool integer, int64_t whole, double number, char *to);
 
-// Code that is compiled when a plan is made, or, if it is for rare cases, when it is first needed.
+// Code that is compiled when a plan is made or, for rare cases, on first use.
 class Code {
 public:
     explicit Code(Source source) : source_(std::move(source)) {}
@@ -92,7 +92,7 @@ public:
         -1;  // offset of an int that says whether pointers are aligned; -1: there is none
 };
 
-// Launches one after the other; others for pointers that are not aligned.
+// A sequence of launches, and another one for unaligned pointers.
 struct Launches {
     Error run(const Arguments &arguments, const Stream &stream) const;
 
