@@ -17,7 +17,7 @@ using U16x = Few<uint16_t, kWidth<float>>;
 using U8x = Few<uint8_t, kWidth<float>>;
 
 #if defined(__ARM_NEON)
-// Of half a vector, and of four bytes, the compiler would take the elements one by one.
+// For half vectors, and for four bytes, the compiler would convert element by element.
 INFINI_SIMD U32 widen(U16x x) { return U32(vmovl_u16(uint16x4_t(x))); }
 INFINI_SIMD U32 widen(U8x x) {
     return U32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(as<uint32_t>(x))))));
@@ -212,7 +212,7 @@ INFINI_SIMD void store_f64(T *p, F64 x) {
 
 #if defined(__ARM_NEON)
 namespace detail {
-// As many of n elements as fill whole vectors of 16 bits; the number of them.
+// Converts the elements that fill whole 16-bit vectors; returns their number.
 inline size_t load_bf16(float *dst, const bf16 *src, size_t n) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -281,7 +281,7 @@ inline void store_strided(T *__restrict dst, const C *__restrict src, size_t n, 
 
 // ---- By dtype -----------------------------------------------------------------------------------
 
-// Not inline, or every caller would carry fourteen loops.
+// Not inline, to avoid fourteen loops in every caller.
 template <class C>
 [[gnu::noinline]] void load_dtype(C *dst, const void *src, int dtype, size_t n, ptrdiff_t stride) {
     visit_dtype(dtype, [=]<class T>(Type<T>) {

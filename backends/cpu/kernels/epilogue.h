@@ -2,7 +2,7 @@
 // registers or L1.
 //
 // An interface, because instruction sets that only have matrix products have no programs: they use
-// those of the best set that has.
+// those of the best other set.
 #pragma once
 
 #include "kernel.h"

@@ -1,11 +1,11 @@
-// A kernel of the CPU back end: a planner inspects an operation and makes a plan; the plan
-// runs, any number of times and on any thread, with the pointers of each call.
+// A kernel of the CPU back end: a planner inspects an operation and makes a plan; the plan runs any
+// number of times, on any thread, with the pointers of each call.
 //
 // Every .cc file below kernels/ is compiled once for each instruction set. The objects of one set
-// are joined and all their symbols made local, so code needs no namespaces or attributes for it:
-// plain code, ISA macros (__AVX2__, __ARM_FEATURE_DOTPROD, ...) and `kIsa` say what may be used.
-// Two rules follow: no static constructors (they would run on machines without the instructions),
-// and nothing outside is used but what this header and threads.h declare.
+// are linked together and their symbols made local, so no namespaces or attributes are needed: the
+// code tests ISA macros (__AVX2__, __ARM_FEATURE_DOTPROD, ...) and `kIsa`. Two rules follow: no
+// static constructors (they would run on machines without the instructions), and only the outside
+// functions that this header and threads.h declare are used.
 #pragma once
 
 #include <infini/operation.h>
@@ -20,11 +20,11 @@ namespace infini::cpu {
 class Plan {
 public:
     virtual ~Plan() = default;
-    // Does the work, completely, before it returns. May use several threads (threads.h). Must not
-    // throw, allocate large memory (that is what the workspace is for) or keep state in the plan.
+    // Completes the work before it returns. May use several threads (threads.h). Must not throw,
+    // allocate large memory (use the workspace) or keep state in the plan.
     virtual void run(const Arguments &arguments) const = 0;
 
-    size_t workspace = 0;  // bytes, 64-byte aligned when it comes to run()
+    size_t workspace = 0;  // bytes; 64-byte aligned in run()
 };
 
 // Makes a plan from a callable: return make_plan([=](const Arguments &a) { ... }, workspace);

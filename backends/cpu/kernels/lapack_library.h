@@ -1,13 +1,13 @@
-// LAPACK for kernels: an optional OpenBLAS that ../runtime/lapack.cc opens at run time. Beside
-// kernel.h and threads.h this is all that kernels use from outside.
+// LAPACK for kernels: an optional OpenBLAS that ../runtime/lapack.cc opens at run time. Besides
+// kernel.h and threads.h, the only outside interface of kernels.
 #pragma once
 
 #include <cstddef>
 
 namespace infini::cpu {
 
-// Matrices are stored by columns. The trailing sizes are the lengths of the character arguments,
-// which Fortran passes last.
+// Matrices are column-major. The trailing sizes are the lengths of the character arguments, which
+// Fortran passes last.
 struct Lapack {
     using Int = const int *;
     using Char = const char *;
@@ -58,19 +58,19 @@ struct Lapack {
                   size_t);
 };
 
-// Null: there is none. The first call opens the library.
+// Null: none. The first call opens the library.
 const Lapack *lapack();
 
-// Calls are made between these two: exit() waits for them, as OpenBLAS's destructor unmaps the
-// buffers that they use. False: the process is exiting, and LAPACK must not be called.
+// Calls must be bracketed by these two: exit() waits for them, because OpenBLAS's destructor unmaps
+// the buffers that they use. False: the process is exiting, and LAPACK must not be called.
 bool enter_lapack();
 void leave_lapack();
 
-// Why the library that INFINI_LAPACK_LIBRARY names is not used. Null: it is, or none is named, and
-// then nothing is opened.
+// Why the library named by INFINI_LAPACK_LIBRARY is not used. Null: it is used, or none is named,
+// in which case nothing is opened.
 const char *lapack_problem();
 
-// The library that is used, which this opens; empty: none.
+// The library in use, which this opens; empty: none.
 const char *lapack_path();
 
 }  // namespace infini::cpu

@@ -8,7 +8,7 @@
 
 namespace infini::cpu {
 
-// Whether fma() rounds once; algorithms that lean on it have another way for old machines.
+// Whether fma() rounds once; algorithms that depend on it have an alternative for old machines.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFma = true;
 #else
@@ -25,7 +25,7 @@ inline constexpr bool kIntegers = std::is_integral_v<Element<V>>;
 template <class V>
 inline constexpr Element<Bits<V>> kSign = std::numeric_limits<Element<Bits<V>>>::min();
 
-// A function of double for each lane, rounded once: for what is rare or hard.
+// A function of double for each lane, rounded once: for rare or difficult cases.
 template <class V, class F>
 INFINI_SIMD V in_double(V x, F f) {
     return each(x, [&](Element<V> lane) { return Element<V>(f(double(lane))); });
@@ -288,7 +288,7 @@ INFINI_SIMD T mod_float(T a, T b) {
 }  // namespace detail
 
 namespace detail {
-// Are all quotients so small that a division of doubles gives every one its right integer part?
+// Whether all quotients are so small that a division of doubles gives the correct integer parts.
 template <class V>
 INFINI_SIMD bool small_quotients(V a, V b) {
     V size = absolute(b);

@@ -1,7 +1,7 @@
-// Vectors: GCC's vector extensions sized for the instruction set, and the few operations that they
+// Vectors: GCC's vector extensions sized for the instruction set, and the operations that they
 // lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors as they are; a comparison
-// gives a mask of integers as wide as the lanes, 0 or -1. Everything here also takes plain numbers
-// (masks are then bool), so that one template serves vectors and the elements that are left over.
+// gives a mask of integers as wide as the lanes, 0 or -1. Everything here also takes scalars (masks
+// are then bool), so that one template serves vectors and scalar tails.
 //
 // Beyond this file: types.h (storage types), convert.h (loads and stores that convert), functions.h
 // (exp, log, erf, ...).
@@ -305,7 +305,7 @@ INFINI_SIMD bool all(M mask) {
         return bool(mask);
 }
 
-// f(lane) for each lane: for what no vector instruction does.
+// f(lane) for each lane: for operations without a vector instruction.
 template <class V, class F>
 INFINI_SIMD V each(V x, F f) {
     if constexpr (kIsVector<V>) {

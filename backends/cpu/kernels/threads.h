@@ -5,16 +5,17 @@
 
 namespace infini::cpu {
 
-// How many threads a loop can have.
+// The maximum number of threads of a loop.
 size_t thread_count();
 
-// See ThreadPool::parallel_for. Not a template, so that no code of one instruction set leaks.
+// See ThreadPool::parallel_for. Not a template, so that no instruction-set-specific code is
+// instantiated outside.
 void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size_t, size_t),
                      const void *body);
 
 // Calls body(begin, end) for ranges that cover [0, count), each of at least `grain` but the last,
-// on several threads. One range on the calling thread when count <= grain: choose the grain so that
-// a range is worth 10 microseconds or more.
+// on several threads. Runs on the calling thread if count <= grain: choose the grain so that a
+// range takes 10 microseconds or more.
 template <class Body>
 void parallel_for(size_t count, size_t grain, const Body &body) {
     if (count <= grain) {

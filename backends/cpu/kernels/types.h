@@ -1,5 +1,5 @@
-// How numbers lie in memory: the storage types that C++ lacks, their conversion one element at a
-// time, and the way from a dtype to a type. Blocks and vectors of them: convert.h.
+// Storage types that C++ lacks, their conversion one element at a time, and dispatch from a dtype
+// to a type. For blocks and vectors see convert.h.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ struct bf16 {
 struct f8 {
     uint8_t bits;
 };
-// BOOL in memory: any byte, and all but 0 are true.
+// BOOL in memory: any byte; all except 0 are true.
 struct boolean {
     uint8_t bits;
 };
@@ -77,7 +77,7 @@ inline void from_float(bf16 &y, float x) {
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     y.bits = uint16_t(x != x ? bits >> 16 | 0x40u : rounded);
 }
-// As torch casts (2.13): what is greater than 448 becomes 448, infinities too.
+// As in torch's casts (2.13): values above 448 become 448, including infinities.
 inline void from_float(f8 &y, float x) {
     uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
     bits ^= sign;
@@ -117,8 +117,8 @@ inline C load_element(T x) {
         return C(x);
 }
 
-// A float as an integer, towards zero: beyond the range its end, for NaN 0. Written so that loops
-// become vectors: the number is moved into the range before it is converted.
+// A float truncated to an integer, with saturation; 0 for NaN. Written so that loops vectorise: the
+// number is clamped before the conversion.
 template <class T, class C>
 inline T saturated(C x) {
     constexpr int kDigits = std::numeric_limits<T>::digits, kExact = std::numeric_limits<C>::digits;

@@ -1,5 +1,5 @@
-// wide_block for BF16 on machines with AMX: products of tiles of 16 x 32, with sums in F32. Weights
-// are rounded to BF16 before they meet the values.
+// wide_block for BF16 on machines with AMX: products of tiles of 16 x 32, with sums in F32.
+// Probabilities are rounded to BF16 before the product with the values.
 //
 // Here rows are rows: scores are [32 rows][64 keys], results [rows][depth of values].
 #pragma once
@@ -12,7 +12,7 @@ namespace infini::cpu {
 
 inline constexpr int64_t kAmxRows = 32;  // rows that are worked on at a time
 
-// Where the rows of a tile lie; null: none, to be taken for zeros.
+// The addresses of a tile's rows; null: a row of zeros.
 struct TileRows {
     const bf16 *k[kTile] = {}, *v[kTile] = {};
     const uint8_t *hidden = nullptr;  // by key; null: none

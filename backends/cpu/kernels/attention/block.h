@@ -1,5 +1,5 @@
-// One block of rows of queries that share their keys: goes over the keys tile by tile and keeps the
-// running softmax. No more than a tile of scores exists at any time.
+// One block of query rows that share their keys: iterates over the keys tile by tile with an online
+// softmax. At most one tile of scores exists at any time.
 #pragma once
 
 #include "rows.h"
@@ -8,8 +8,8 @@
 
 namespace infini::cpu {
 
-// Where the keys and values of one head of one sequence lie: in a row of rows, or in the pages of a
-// cache that a table names.
+// The keys and values of one head of one sequence: strided rows, or pages of a cache given by a
+// table.
 struct KeyRows {
     const char *k = nullptr, *v = nullptr;
     int64_t k_row = 0, v_row = 0;  // strides, in elements
@@ -20,8 +20,8 @@ struct KeyRows {
     int64_t pages = 0, page_size = 0;  // of the cache
     int64_t k_page = 0, v_page = 0;
 
-    // Rows that follow each other with the strides above. No k: the cache has no such page; its
-    // keys are left out, and nothing is read.
+    // Consecutive rows with the strides above. Null k: the cache has no such page; its keys are
+    // skipped, and nothing is read.
     struct Run {
         const char *k, *v;
         int64_t count;
@@ -40,15 +40,14 @@ struct KeyRows {
 
 inline constexpr int64_t kTile = 64;  // keys
 inline constexpr int64_t kThinTile = 128;
-// Up to so many rows, vectors lie along the depth.
+// Up to this many rows, vectors run along the depth.
 inline constexpr int64_t kThinRows = kWidth<float> > 8 ? kWidth<float> / 2 : 4;
-// Where that is so for any number of rows: rows of a block, whose scores have room.
+// If that applies to any number of rows: rows of a block, limited by the space for scores.
 inline constexpr int64_t kInvariantRows = 24;
 
 inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// What each row of a block is, and room for what is kept for it. Arrays have whole panels of
-// entries.
+// The rows of a block, and their running values. Arrays have whole panels of entries.
 struct BlockRows {
     int64_t count = 0;  // rows
     int64_t depth = 0, value_depth = 0;
@@ -61,7 +60,7 @@ struct BlockRows {
     float *greatest, *sum;
 };
 
-// Memory of a thread for one block.
+// A thread's scratch memory for one block.
 struct BlockScratch {
     BlockRows rows;
     float *q, *out, *scores, *k, *v, *row, *shrink, *distance;
@@ -110,7 +109,7 @@ struct KeyTile {
     const uint8_t *hidden;  // by key; null: none
 };
 
-// Reads tiles of rows of T, converting them where they are no floats side by side.
+// Reads tiles of rows of T, converted unless they are contiguous floats.
 template <class T>
 struct TileReader {
     const KeyRows &rows;
@@ -160,7 +159,7 @@ void by_panels(int64_t rows, F &&f) {
 }
 
 // Attention of all rows to the keys begin .. end, in tiles that end at multiples of kTile, so that
-// a row's sums do not depend on where a block begins. `load_query(r, row)` gives a query, scaled;
+// a row's sums do not depend on the start of a block. `load_query(r, row)` gives a query, scaled;
 // `emit(r, row)` takes a result, not yet divided by its sum.
 template <class Read, class Load, class Emit>
 void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &read,
@@ -231,7 +230,8 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
 
 // ---- Few rows -----------------------------------------------------------------------------------
 
-// The same in pieces, for up to kThinRows rows: begin, then any number of ranges of keys, then end.
+// The same incrementally, for up to kThinRows rows: begin, then any number of ranges of keys, then
+// end.
 template <class Load>
 void thin_begin(BlockScratch &scratch, const Load &load_query) {
     BlockRows &rows = scratch.rows;

@@ -84,7 +84,7 @@ Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t long
     // Splits follow from all workers, so that results do not depend on what was measured.
     runners = workers == 1 ? 1 : std::min(workers, int64_t(worth_threads(2 * work / kAlone)));
     if (h.invariant) {
-        // Keys are never divided; rows are, down to one, until all threads are busy.
+        // Keys are never split; rows are, down to one, until all threads are busy.
         block_rows = std::min(block_rows, kInvariantRows);
         while (block_rows > 1 && (rows + block_rows - 1) / block_rows * h.heads < workers)
             block_rows = (block_rows + 1) / 2;
@@ -92,7 +92,7 @@ Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t long
         splits = 1;
         return;
     }
-    // Keys are divided only where there are too few blocks to keep all threads busy.
+    // Keys are split only if there are too few blocks to keep all threads busy.
     int64_t units = std::max<int64_t>(1, (rows + block_rows - 1) / block_rows * h.heads);
     splits = std::clamp<int64_t>((2 * workers + units - 1) / units, 1, 1 + keys / kLeastSplit);
     if (workers == 1 || units >= 2 * workers) splits = 1;

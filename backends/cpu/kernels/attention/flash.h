@@ -1,7 +1,7 @@
-// Softmax attention of many sequences, split into blocks of rows and, where these are fewer than
-// threads, into ranges of keys.
+// Softmax attention of many sequences, split into blocks of rows and, if these are fewer than
+// threads, into ranges of keys (split-KV).
 //
-// A row is a query of one head. All query heads that share a key head stand in one block, so that
+// A row is a query of one head. All query heads that share a key head are in one block, so that
 // keys and values are read once for them.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace infini::cpu {
 
-// What is the same for all sequences. Strides are in elements.
+// Parameters common to all sequences. Strides are in elements.
 struct Heads {
     int dtype = 0;
     int64_t heads = 0, group = 0;  // key heads, and query heads for each of them
@@ -36,7 +36,7 @@ struct Sequence {
     KeyRows rows;  // of key head 0
 };
 
-// How the work is divided; made once for a plan.
+// How the work is divided; computed once per plan.
 struct Division {
     int64_t sequences, heads;
     int64_t block_rows;   // rows of a block at most
@@ -51,21 +51,21 @@ struct Division {
     size_t workspace() const;
 };
 
-// One block of rows of one sequence, and one of the ranges that its keys are split into.
+// One block of rows of one sequence, and one range of its keys.
 struct Block {
     int64_t head, first, count;  // key head, rows
     int64_t split, splits;
-    float *partial;  // where to leave results that other ranges are to be added to; null: none
+    float *partial;  // destination of partial results of a key range; null: none
 };
 
-// Where a row's query lies.
+// The address of a row's query.
 template <class T>
 const T *query_of(const Heads &h, const Sequence &sequence, int64_t head, int64_t row) {
     return reinterpret_cast<const T *>(sequence.q) + row / h.group * h.q_token +
            (head * h.group + row % h.group) * h.q_head;
 }
 
-// Writes a result: divided by the sum of the weights, or zeros when no key was seen.
+// Writes a result: divided by the sum of the probabilities, or zeros without visible keys.
 template <class T>
 void write_row(const Heads &h, const Sequence &sequence, int64_t head, int64_t row, float *values,
                float sum) {
@@ -118,11 +118,11 @@ void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, c
 
 // Attention of one block.
 void attend_block(const Heads &heads, const Sequence &sequence, const Block &block, char *scratch);
-// Puts the partial results of a block together, in their order, and writes them.
+// Combines the partial results of a block, in order, and writes them.
 void join_block(const Heads &heads, const Sequence &sequence, const Block &block,
                 int64_t partial_floats, float *partials);
 
-// Runs all sequences: find(s) gives a Sequence, attend(...) is attend_block or does the like.
+// Runs all sequences: find(s) returns a Sequence, attend(...) is attend_block or similar.
 template <class Find, class Attend>
 void attend_all(const Heads &heads, const Division &d, char *workspace, const Find &find,
                 const Attend &attend) {
@@ -145,7 +145,7 @@ void attend_all(const Heads &heads, const Division &d, char *workspace, const Fi
                        64);
     int64_t scratch_bytes = int64_t(BlockScratch::bytes(d.block_rows, d.depth, d.value_depth));
 
-    // Threads take tasks as they become free. The last blocks see most keys and come first.
+    // Threads take tasks dynamically. The last blocks see most keys and come first.
     std::atomic<int64_t> next{0};
     parallel_for(size_t(std::min(d.runners, tasks)), 1, [&](size_t begin, size_t end) {
         char *scratch = at + int64_t(begin) * scratch_bytes;

@@ -104,7 +104,7 @@ struct Fused {
         parallel_for(size_t(tokens), grain, [&](size_t begin, size_t end) {
             for (size_t t = begin; t < end; ++t) queries<T>(a, int64_t(t));
         });
-        // Pages are dealt to threads, so that of two tokens for one slot the later one stays.
+        // Pages are assigned to threads, so that of two tokens for one slot the later one wins.
         int64_t shares = std::clamp<int64_t>(tokens / 32, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
             for (int64_t t = 0; t < tokens; ++t) {

@@ -1,4 +1,4 @@
-// Copies of rows, and limits for lengths and places that come as data.
+// Copies of rows, and range checks of lengths and positions in tensors.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ INFINI_SIMD void store_row(T *to, const float *from) {
     for (int64_t i = 0; i < n; i += kWidth<float>) store_f32(to + i, load(from + i));
 }
 
-// A length, or a bound of a range, that must lie in 0..most: bad ones are moved there.
+// Clamps a length, or a bound of a range, to 0..most.
 inline int64_t limited(int dtype, const void *data, int64_t index, int64_t most) {
     return std::clamp<int64_t>(load_as<int64_t>(dtype, data, index), 0, most);
 }

@@ -1,4 +1,4 @@
-// The running softmax: scores in units of log 2, the greatest so far, and powers of two.
+// The online softmax: scores in units of log 2, the running maximum, and powers of two.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,7 @@ INFINI_SIMD F32 fma_lane(F32 a, F32 b, F32 c) {
 #endif
 }
 
-// Ends a step of sums. Where the compiler mixes the steps of many sums it moves them about between
-// registers.
+// Separates steps of sums: otherwise the compiler interleaves the steps and spills registers.
 INFINI_SIMD void end_step(F32 &a, F32 &b, F32 &c, F32 &d) {
 #if defined(__ARM_NEON)
     F32 w = a, x = b, y = c, z = d;  // copies, for arrays that asm names stay in memory
@@ -70,7 +69,7 @@ inline void cap_scores(float *s, int64_t n, float cap) {
     }
 }
 
-// What scores are taken relative to: their greatest, or 0 while there is none.
+// The reference of scores: the running maximum, or 0 while there is none.
 template <class V>
 INFINI_SIMD V reference(V greatest) {
     return select(greatest == kNone, V{}, greatest);

@@ -1,5 +1,5 @@
 // Attention for a few rows of queries at a time, as when one token is decoded: keys and values are
-// read once, as they lie in memory, and converted in registers. Vectors lie along the depth.
+// read once, in memory order, and converted in registers. Vectors run along the depth.
 #pragma once
 
 #include "softmax.h"
@@ -28,9 +28,8 @@ INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
 #endif
 }
 
-// Rows of keys or values that are read after these: brought to the second cache in the meantime, as
-// caches are in pages and the processor does not find the next one by itself. From there the first
-// cache gets them a few rows ahead.
+// The next rows of keys or values are prefetched to L2, because caches are paged and the hardware
+// prefetcher does not cross pages. From there they are prefetched to L1 a few rows ahead.
 template <class T>
 struct NextRows {
     const T *at;
@@ -195,8 +194,8 @@ INFINI_SIMD void by_rows(int64_t rows, F &&f) {
     if (rows - r == 1) f.template operator()<1>(r);
 }
 
-// One row of scores, whole vectors, becomes weights; returns what the results so far must be
-// multiplied by. See weigh_tile in wide.h.
+// Turns one row of scores, in whole vectors, into probabilities; returns the factor that rescales
+// older results. See weigh_tile in wide.h.
 inline float weigh_row(float *s, int64_t count, float &greatest, float &sum) {
     F32 tops = broadcast<F32>(kNone);
     for (int64_t t = 0; t < count; t += kWidth<float>) tops = larger(load(s + t), tops);

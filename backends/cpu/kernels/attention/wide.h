@@ -1,10 +1,10 @@
 // Attention for many rows of queries at a time: what happens to one panel of rows and one tile of
 // keys, all in F32.
 //
-// Rows lie across the lanes of vectors, so that scores, their maxima and sums need nothing across
-// lanes, and keys and values are used as they lie in memory, one element against a vector of rows.
-// A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows], its
-// results [depth of values][rows]. Scores are in units of log 2.
+// Rows are in the lanes of vectors, so that scores, their maxima and sums need no cross-lane
+// operations, and keys and values are used in memory order, one element broadcast against a vector
+// of rows. A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows],
+// its results [depth of values][rows]. Scores are in units of log 2.
 #pragma once
 
 #include "softmax.h"
@@ -126,7 +126,7 @@ void value_tile(float *o, const float *v, int64_t stride, int64_t count, int64_t
     for (; e < depth; ++e) value_strip<V, 1>(o + e * width, v + e, stride, count, p, shrink);
 }
 
-// What a panel's rows may see, by row.
+// The visible keys of a panel's rows.
 struct Sight {
     int32_t *keys;          // how many keys of this tile
     int32_t *before;        // of these, how many lie before its window; null: none
@@ -136,7 +136,7 @@ struct Sight {
     bool all;               // every row sees every key
 };
 
-// Adds slopes to a vector of rows' scores and hides what the rows do not see.
+// Adds slopes to a vector of rows' scores and masks keys that are not visible.
 inline void hide_tile(float *s, size_t width, int64_t count, const Sight &sight, size_t row,
                       F32 &top) {
     I32 keys = load<I32>(sight.keys + row), key{}, before{};
@@ -153,8 +153,8 @@ inline void hide_tile(float *s, size_t width, int64_t count, const Sight &sight,
     }
 }
 
-// Scores become weights relative to the greatest score so far; greatest and sums are brought up to
-// date, and `shrink` is what results so far must be multiplied by.
+// Turns scores into probabilities relative to the running maximum; updates the maximum and the
+// sums, and sets `shrink`, the factor that rescales older results.
 template <size_t V>
 void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, float *sum,
                 float *shrink) {

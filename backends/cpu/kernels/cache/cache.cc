@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kGrain = 65536;  // bytes that are worth a thread
 
-// One of the first `count` sizes is 0: nothing is written, and the other sizes may be anything.
+// Whether one of the first `count` sizes is 0: then nothing is written, and the other sizes are
+// arbitrary.
 bool is_empty(const Shape &shape, int count) {
     return std::find(shape.size, shape.size + count, 0) != shape.size + count;
 }
@@ -60,8 +61,7 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
         int64_t size = element_bytes(cache[0].dtype);
         int64_t tokens = from[0].size[0], heads = from[0].size[1], block_size = cache[0].size[2];
         int64_t all = cache[0].size[0] * block_size;
-        // Each thread takes the blocks that are its own, so that of two tokens for one slot the
-        // later one stays.
+        // Each thread writes its own blocks, so that of two tokens for one slot the later one wins.
         int64_t bytes = tokens * heads * (from[0].size[2] + from[1].size[2]) * size;
         int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
@@ -134,7 +134,7 @@ std::unique_ptr<Plan> plan_compress(const Operation &operation) {
     c.block = operation.integer(0), c.last_only = operation.integer(1) != 0;
     return make_plan([c](const Arguments &a) {
         if (is_empty(c.cache[0], 3)) return;
-        // Pages are dealt to threads, as blocks in paged_caching.
+        // Pages are assigned to threads, like blocks in paged_caching.
         int64_t blocks = c.tables.size[0] * (c.last_only ? 1 : c.tables.size[1]);
         int64_t bytes = blocks * c.cache[0].size[2] * c.cache[0].size[1] * 512;
         int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));

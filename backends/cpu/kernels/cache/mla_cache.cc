@@ -60,7 +60,7 @@ std::unique_ptr<Plan> plan_mla_cache(const Operation &operation) {
     c.weight_dtype = operation.tensor(3).dtype, c.plain = bool(operation.tensor(1));
     c.eps = operation.number(0);
     return make_plan([c](const Arguments &a) {
-        // Pages are dealt to threads, so that of two tokens for one slot the later one stays.
+        // Pages are assigned to threads, so that of two tokens for one slot the later one wins.
         int64_t shares = std::clamp<int64_t>(c.tokens / 16, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
             for (int64_t t = 0; t < c.tokens; ++t) {

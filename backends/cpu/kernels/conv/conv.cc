@@ -1,4 +1,4 @@
-// conv and grouped_conv: each group in the way that suits its sizes.
+// conv and grouped_conv: chooses an algorithm for each group by its sizes.
 #include "conv_product.h"
 #include "conv_taps.h"
 #include "conv_winograd.h"
@@ -70,14 +70,14 @@ TapShape tap_shape(const ConvShape &c) {
     return s;
 }
 
-// Null where a matrix product is quicker.
+// Null if a matrix product is faster.
 std::unique_ptr<Plan> plan_taps(const ConvShape &shape, bool bias, bool quicker) {
     const bool thin = shape.groups > 1 && shape.features < 8;
     if (!thin && shape.dtype == INFINI_DTYPE_F64) return nullptr;
     if (!thin && quicker && shape.features >= 16) return nullptr;
     if (shape.groups == 1) {
-        // The product reads the image where it is; and with short vectors it matters more that
-        // there is less to multiply.
+        // The product reads the image in place; and with short vectors fewer multiplications matter
+        // more.
         if (shape.is_plain() && (shape.images == 1 || shape.out_size() >= 512)) return nullptr;
         if (kVectorBytes < 64 && Winograd::suits(shape)) return nullptr;
     }

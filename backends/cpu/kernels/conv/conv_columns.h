@@ -1,5 +1,5 @@
-// The input of a convolution as a matrix [channels * taps, outputs] that is never in memory: panels
-// of it are read out of the image when the product asks for them.
+// The input of a convolution as a matrix [channels * taps, outputs] that is never materialized
+// (implicit im2col): panels of it are read from the image when the product requests them.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kPiece = 64 << 10;            // bytes that are worth another thread
 constexpr int64_t kFew = 6;                     // lines that are not worth a block
-constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
+constexpr int64_t kStreams = int64_t(8) << 20;  // larger results bypass the caches
 
 // Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides
 // are touched in whole cache lines, and what is kept for a moment fits in L1.
@@ -41,7 +41,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     if (total == 0) return;
     streams_ = total >= kStreams;
 
-    // In the order of the destination, with neighbours joined where both sides go on evenly.
+    // In the order of the destination, with adjacent dimensions merged where both layouts allow it.
     std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
         return magnitude(a.dst) != magnitude(b.dst) ? magnitude(a.dst) > magnitude(b.dst)
                                                     : magnitude(a.src) > magnitude(b.src);
@@ -64,7 +64,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     const bool moves = run_ <= 16 && (run_ & (run_ - 1)) == 0;
     if (!moves || ndim_ == 0) {
         way_ = Way::kRuns;
-        // Reads in another order than the memory's cost more than writes of whole lines do.
+        // Out-of-order reads cost more than writes of whole lines.
         if (run_ >= 64)
             std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
                 return magnitude(a.src) > magnitude(b.src);
@@ -79,7 +79,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
             if (dims_[i].src && magnitude(dims_[i].src) < magnitude(dims_[dense].src)) dense = i;
         if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src &&
             std::min(dims_[dense].size, inner.size) < kFew) {
-            // Planes of a few channels: blocks would be mostly edges.
+            // Planes of a few channels: blocks would consist mostly of edges.
             if (dims_[dense].size > inner.size)
                 std::rotate(dims_ + dense, dims_ + dense + 1, dims_ + ndim_);
         } else if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src) {
@@ -139,7 +139,7 @@ void StridedCopy::runs(char *dst, const char *src) const {
                      [=, this](int64_t d, int64_t s) { copy_short(dst + d, src + s, run_); });
             else if (run_ <= 2048)
                 walk(ndim_, begin, end, [=, this](int64_t d, int64_t s) {
-                    if (ahead)  // too short for the machine to see where it goes on
+                    if (ahead)  // too short for the hardware prefetcher
                         for (int64_t i = 0; i < run_; i += 64)
                             __builtin_prefetch(src + s + ahead + i);
                     write_row(dst + d, src + s, run_, false);
@@ -234,8 +234,8 @@ template <class E>
 void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                int64_t columns, bool streams) {
     using B = Block<E>;
-    // The next block is fetched while this one is worked on: rows of the source lie too far apart
-    // for the machine to guess. Four lines of each row.
+    // Prefetches the next block while this one is processed: rows of the source are too far apart
+    // for the hardware prefetcher. Four lines of each row.
     auto fetch = [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k)
             __builtin_prefetch(from + k / 4 * from_row + B::kRows * B::kBytes + k % 4 * 64);
@@ -249,8 +249,8 @@ void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int
     } else {
         constexpr int64_t kLanes = 16 / B::kBytes;
         const int64_t whole_rows = rows / kLanes * kLanes, whole = columns / B::kLine * B::kLine;
-        // Rows whose distance is a power of two fall on the same few sets of the cache, and would
-        // drive each other out before all of a line is used: such a block is copied first.
+        // Rows with a power-of-two distance map to the same few cache sets, and would evict each
+        // other before all of a line is used: such a block is copied first.
         alignas(64) char buffer[B::kColumns * B::kPitch];
         const char *source = from;
         int64_t pitch = from_row;

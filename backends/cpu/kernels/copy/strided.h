@@ -1,5 +1,5 @@
-// Copies between any two layouts of one shape. Dimensions are joined where both layouts allow it;
-// what is left is moved as contiguous runs, as transposed blocks, or element by element.
+// Copies between any two layouts of one shape. Dimensions are merged if both layouts allow it; the
+// rest is copied as contiguous runs, as transposed blocks, or element by element.
 #pragma once
 
 #include <cstddef>

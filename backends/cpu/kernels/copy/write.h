@@ -1,4 +1,4 @@
-// Writing to memory that nobody reads soon.
+// Writing to memory that is not read soon.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ inline void copy_short(char *to, const char *from, int64_t bytes) {
         for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-// Stores a part of a line that is written whole; with `streams` past the caches, where the machine
-// can. Lines must then be aligned.
+// Stores a part of a line that is written completely; with `streams` by non-temporal stores, if
+// available. Lines must then be aligned.
 template <class V>
 [[gnu::always_inline]] inline void store_line_part(char *to, V part,
                                                    [[maybe_unused]] bool streams) {
@@ -47,7 +47,7 @@ template <class V>
     std::memcpy(to, &part, 16);
 }
 
-// Copies a row in the order of its lines: memcpy's own order costs some CPUs a read of every line.
+// Copies a row in the order of its lines: memcpy's order costs some CPUs a read of every line.
 inline void write_row(char *to, const char *from, int64_t bytes, bool streams) {
     typedef uint64_t Part __attribute__((vector_size(16)));
     int64_t i = 0;
@@ -65,7 +65,7 @@ inline void write_row(char *to, const char *from, int64_t bytes, bool streams) {
     if (i < bytes) std::memcpy(to + i, from + i, size_t(bytes - i));
 }
 
-// Makes such writes visible to whoever learns that the work is done.
+// Makes such writes visible to threads that are notified of completion.
 inline void finish_writes([[maybe_unused]] bool streams) {
 #if defined(__SSE2__)
     if (streams) _mm_sfence();

@@ -1,4 +1,4 @@
-// How values that go to one place become one: for scatter and index_add and their relatives.
+// How values for the same element are combined: for scatter, index_add and related operators.
 #pragma once
 
 #include <cstdint>

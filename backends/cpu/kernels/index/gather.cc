@@ -1,4 +1,4 @@
-// gather and index_select: elements at places that an index names along a dimension. Both are one
+// gather and index_select: elements at the indices along a dimension. Both are one
 // loop over the rows of the output; what index_select picks has an index of stride 0 along all
 // dimensions but one. Where rows are short, a loop goes over many of them.
 #include <algorithm>
@@ -99,7 +99,7 @@ struct Picking {
         const bool dense = column.out == 1 && column.in == 1;
         if (dense && column.index == 0) {
             const size_t bytes = size_t(column.size) * sizeof(E);
-            constexpr int64_t kAhead = 12;  // what an index names comes from anywhere in memory
+            constexpr int64_t kAhead = 12;  // indexed elements are anywhere in memory
             for (int64_t i = 0; i < count; ++i, out += row.out, in += row.in, index += row.index) {
                 if (i + kAhead < count) __builtin_prefetch(in + index[kAhead * row.index] * step);
                 const int64_t place = *index;
@@ -119,7 +119,7 @@ struct Picking {
             }
     }
 
-    // Is the index the same for all rows, and a table of it worth its while?
+    // Whether the index is the same for all rows, and worth a table.
     bool shares_index() const {
         bool shared = row.index == 1 && row.out == 1 && row.in == 0 && step == 1 && pieces == 1;
         for (int d = 0; d < ndim; ++d) shared = shared && dims[d].index == 0;

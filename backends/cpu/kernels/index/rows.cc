@@ -10,7 +10,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPiece = 64 << 10;  // bytes that are worth another thread
-constexpr int64_t kShortRow = 256;    // bytes of a row that takes less time than to find it
+constexpr int64_t kShortRow = 256;    // bytes of a row that is copied faster than it is located
 
 size_t rows_for(int64_t row_bytes) {
     return size_t(std::max<int64_t>(1, kPiece / std::max<int64_t>(row_bytes, 1)));
@@ -25,8 +25,8 @@ void copy_row(char *to, const char *from, int64_t count, int64_t element, int64_
             std::memcpy(to + i * step, from + i * element, size_t(element));
 }
 
-// Rows of a table one behind the other. What an index names comes from anywhere in memory: it is
-// asked for in advance.
+// Copies rows of a table one after the other, with prefetching, because indexed rows are anywhere
+// in memory.
 template <class I>
 void copy_rows(char *to, const char *table, const I *index, int64_t count, int64_t height,
                int64_t pitch, size_t bytes) {

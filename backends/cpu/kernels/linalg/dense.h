@@ -1,5 +1,5 @@
-// What the kernels of linear algebra share: matrices of a batch as dense doubles, products, and a
-// way through the batch.
+// Shared by the kernels of linear algebra: matrices of a batch as dense doubles, products, and a
+// loop over the batch.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct Matrices {
 };
 
 // A plan that calls body(arguments, index, room) for every matrix of a batch, with room for that
-// many doubles. Matrices are dealt out to a few threads; what is left of these helps inside.
+// many doubles. Matrices are divided among a few threads; the remaining threads are used inside.
 template <class Body>
 std::unique_ptr<Plan> plan_batch(int64_t count, int64_t doubles, int64_t work, const Body &body) {
     const int64_t worth = std::max<int64_t>(1, count * std::max<int64_t>(work, 1) / 32768);

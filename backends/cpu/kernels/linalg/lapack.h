@@ -1,5 +1,5 @@
-// LAPACK in front of our own kernels, for the matrices for which it was measured to be faster. It
-// stores matrices by columns, so a matrix that was loaded by rows is its transpose there.
+// LAPACK instead of our own kernels, for matrices for which it was measured to be faster. It is
+// column-major, so a matrix that was loaded by rows is transposed there.
 #pragma once
 
 #include <limits>
@@ -10,8 +10,9 @@
 
 namespace infini::cpu {
 
-// LAPACK has one thread for a matrix (OpenBLAS's own threads spin while they wait, which is ruinous
-// on a busy machine), our own kernels use all. Measured with OpenBLAS 0.3.34 and AVX-512.
+// LAPACK uses one thread per matrix (OpenBLAS's own threads spin while they wait, which is very
+// slow on a busy machine), our own kernels use all threads. Measured with OpenBLAS 0.3.34 and
+// AVX-512.
 struct LapackCase {
     int64_t from;  // the smaller dimension from which it is faster than our own on one thread
     int64_t gain;  // how many times, for matrices of 512 and more
@@ -39,8 +40,8 @@ inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
 
 // plan_batch for the matrices of x. Where LAPACK is used, by_lapack(lapack, arguments, index, room)
 // comes first, with room for `lapack_doubles`. It returns false, with nothing stored, to leave a
-// matrix to `body`: one with NaN or infinity, a singular one, one that does not converge. What
-// becomes of these is then the same with every library and without one.
+// matrix to `body`: one with NaN or infinity, a singular one, one that does not converge. Their
+// results are then the same with any library or none.
 template <class ByLapack, class Body>
 std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, const LapackCase &which,
                                        int64_t lapack_doubles, const ByLapack &by_lapack,

@@ -1,5 +1,5 @@
-// Products as dot products, whose order of sums depends on k only: what batch-invariant products of
-// floats are where b's columns lie along k, as weights [n, k] do. b is read as it lies in memory,
+// Products as dot products, whose summation order depends only on k: used for batch-invariant float
+// products if b's columns are contiguous along k, like weights [n, k]. b is read in memory order,
 // once for some hundred rows.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace infini::cpu {
 
-// Is the product one for dots()? Looks at dtypes and at the strides of b only.
+// Whether dots() supports the product. Depends only on dtypes and the strides of b.
 bool dots_take(const Matmul &product);
 size_t dots_workspace(const Matmul &product);
 void dots(const Matmul &product, void *workspace);

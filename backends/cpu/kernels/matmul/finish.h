@@ -7,7 +7,7 @@
 
 namespace infini::cpu {
 
-// Can sums be written to c as they are (but for alpha and beta)?
+// Whether sums can be written directly to c (except for alpha and beta).
 template <class Sum>
 bool stores_sums(const Matmul &product) {
     int dtype = std::is_same_v<Sum, float>     ? INFINI_DTYPE_F32
@@ -18,14 +18,14 @@ bool stores_sums(const Matmul &product) {
     return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
 }
 
-// Or, once they are there, with a number added to each row?
+// Or, after that, with a number added to each row.
 template <class Sum>
 bool adds_rows(const Matmul &product) {
     return std::is_same_v<Sum, float> && product.c.dtype == INFINI_DTYPE_F32 &&
            product.c.col_stride == 1 && product.epilogue && product.epilogue->row_bias_dtype;
 }
 
-// Is something done with the sums that is better done for long runs of them?
+// Whether the epilogue is better applied to long runs of sums.
 inline bool stores_runs(const Matmul &product) {
     return product.epilogue && product.epilogue->store;
 }

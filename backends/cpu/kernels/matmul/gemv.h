@@ -1,5 +1,5 @@
 // Products of few rows (decoding: m = 1 to 8) with a large matrix: each of its elements is read
-// once, in the order in which it lies in memory, widened in a register and multiplied there.
+// once, in memory order, and widened and multiplied in registers.
 #pragma once
 
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace infini::cpu {
 
-// Is the product one for gemv()? Looks at sizes, dtypes and strides only.
+// Whether gemv() supports the product. Depends only on sizes, dtypes and strides.
 bool gemv_takes(const Matmul &product);
 size_t gemv_workspace(const Matmul &product);
 void gemv(const Matmul &product, void *workspace);

@@ -1,4 +1,4 @@
-// Which way a product goes: rewritten to an easier one, then tiny, few rows, dots, or packed.
+// Chooses the implementation of a product: simplified first, then tiny, few rows, dots, or packed.
 #include "matmul.h"
 
 #include "direct.h"
@@ -77,7 +77,7 @@ auto with_kind(Kind kind, F &&f) {
     }
 }
 
-// The same product as one that is easier: a batch that is only more rows, c transposed.
+// Simplifies a product: merges a batch into the rows, or transposes c.
 Matmul simplified(Matmul p) {
     if (p.batch > 1 && !p.epilogue && (p.weights || p.b.batch_stride == 0) &&
         p.a.batch_stride == p.m * p.a.row_stride && p.c.batch_stride == p.m * p.c.row_stride)
@@ -92,8 +92,8 @@ Matmul simplified(Matmul p) {
     return p;
 }
 
-// Which kernel takes a product; of an invariant one this does not depend on m. Sums of bytes are
-// exact in all of them.
+// Which kernel runs a product; for an invariant one this does not depend on m. int8 sums are exact
+// in all of them.
 enum class Way { kTiny, kBytes, kIntegers, kFewRows, kFewDoubles, kDots, kPacked };
 
 Way way_of(const Matmul &p) {
@@ -183,7 +183,7 @@ struct Division {
 };
 
 Division divide(const Matmul &p) {
-    constexpr int64_t kSmall = 1 << 22;  // multiplications; above that threads serve a member well
+    constexpr int64_t kSmall = 1 << 22;  // multiplications; larger members use all threads
     Division d;
     const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
     const int64_t work = p.m * p.n * std::max<int64_t>(p.k, 1);

@@ -16,7 +16,7 @@
 
 namespace infini::cpu {
 
-// Strides are in elements. Any will do; where one of them is 1 no element is touched on its own.
+// Strides are in elements and arbitrary; with a stride of 1 all accesses are vectors.
 struct Matrix {
     const void *data = nullptr;
     int dtype =
@@ -34,9 +34,9 @@ struct Output {
     int64_t batch_stride = 0;
 };
 
-// Weights w [k, n] that only their owner can read: 4-bit codes with scales, repacked tiles,
-// gathered experts. The engine asks for blocks that fit the first cache, so they are never expanded
-// whole. The methods are called by several threads at once.
+// Weights w [k, n] in a custom format: 4-bit codes with scales, repacked tiles, gathered experts.
+// The engine requests blocks that fit in L1, so they are never completely expanded. The methods are
+// called concurrently by several threads.
 class Weights {
 public:
     // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32
@@ -45,14 +45,14 @@ public:
                         int64_t stride) const = 0;
 
     // For few rows (m <= kFewRows): y[i * n + j] = sum over p of x[i * k + p] * w[p, n0 + j], for
-    // all k. Returns false when there is nothing quicker than unpacking.
+    // all k. Returns false if nothing is faster than unpacking.
     virtual bool multiply(int64_t m, const float *x, int64_t k, int64_t n0, int64_t n,
                           float *y) const {
         (void)m, (void)x, (void)k, (void)n0, (void)n, (void)y;
         return false;
     }
 
-    // Whether unpack() may be asked for all k of a few columns, which it writes where they stay.
+    // Whether unpack() supports all k of a few columns, written directly to their destination.
     virtual bool fills_panels() const { return false; }
 
     // multiply() is called for columns that begin at a multiple of this.
@@ -64,22 +64,22 @@ protected:
 
 inline constexpr int64_t kFewRows = 8;
 
-// What happens to a sum before it is stored:
+// The epilogue of a sum before it is stored:
 //     value = alpha * sum * row_scale[i] * col_scale[j] + bias[j] + beta * c[i, j], then finish().
 struct Epilogue {
     const float *row_scale = nullptr;  // [m]
     const float *col_scale = nullptr;  // [n]
     const void *bias = nullptr;        // [n], dense
     int bias_dtype = 0;
-    // The last word: values of row `row`, columns [col, col + n), in F32. Called by several
+    // The last step: values of row `row`, columns [col, col + n), in F32. Called by several
     // threads.
     void (*finish)(const void *context, float *values, int64_t row, int64_t col,
                    int64_t n) = nullptr;
-    // Or the very last: it also stores them, wherever they go. `member` of the batch.
+    // Or it also stores them, anywhere. `member` is the index in the batch.
     void (*store)(const void *context, const float *values, int64_t member, int64_t row,
                   int64_t col, int64_t n) = nullptr;
     const void *context = nullptr;
-    // All that finish() does is to add these, [m] of a dtype that is not 0: then sums need no run.
+    // finish() only adds these, [m] of a dtype that is not 0: then sums need no runs.
     const void *row_bias = nullptr;
     int row_bias_dtype = 0;
 };

@@ -1,5 +1,5 @@
 // Tensors as operands of matrix products: the last two dimensions are the matrix, one before them
-// the batch; a batch of 1 serves all.
+// the batch; a batch of 1 is broadcast.
 #pragma once
 
 #include "../kernel.h"
@@ -12,7 +12,7 @@ inline M operand(const Tensor &tensor) {
     M m;
     m.dtype = tensor.dtype;
     m.row_stride = tensor.stride(-2), m.col_stride = tensor.stride(-1);
-    // A dimension of one element may have any stride: give it one that fits.
+    // A dimension of one element may have any stride: choose a suitable one.
     if (tensor.size(-1) == 1 && m.row_stride != 1) m.col_stride = 1;
     if (tensor.size(-2) == 1 && m.col_stride != 1) m.row_stride = 1;
     if (tensor.size(-2) == 1 && m.col_stride == 1) m.row_stride = tensor.size(-1);

@@ -1,5 +1,5 @@
 // Packed matrix products: both operands are packed block by block into panels that stay in the
-// caches, and tiles of c are computed from them. Two ways to go about it:
+// caches, and tiles of c are computed from them. Two schemes:
 //
 //   shared  a block of a and a block of b are packed by all threads together, then all compute
 //           tiles of c from them: for products that are large both ways;
@@ -50,7 +50,7 @@ public:
         mc = std::min(round_up(p.m, D::kRows), round_up(kMostRows, D::kRows));
         nc = std::min(round_up(p.n, D::kColumns), round_up(kMostColumns, D::kColumns));
         threads = p.threads ? int64_t(thread_count()) : 1;
-        // A row of b is read in pieces that are worth it; its columns may come one panel at a time.
+        // A row of b is read in sufficiently long pieces; its columns may come one panel at a time.
         group = p.weights || p.b.row_stride != 1 ? kPackColumns : int64_t(D::kColumns);
         const int64_t most =
             group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;

@@ -1,4 +1,4 @@
-// Tiny products: no packing, no threads, hardly any decisions.
+// Tiny products: no packing, no threads, minimal dispatch.
 #pragma once
 
 #include "finish.h"

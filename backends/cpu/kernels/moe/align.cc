@@ -1,4 +1,4 @@
-// Pairs (token, choice) grouped by their experts: a counting sort in two faces.
+// Pairs (token, choice) grouped by their experts: a counting sort for two operators.
 #include <algorithm>
 
 #include "kernel.h"

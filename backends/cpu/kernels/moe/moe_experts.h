@@ -2,9 +2,9 @@
 // rows are gathered, multiplied, activated, multiplied again and added to their tokens, a block of
 // rows at a time. An expert's matrices are read once for every block, never copied.
 //
-// A layer says where an expert's matrices are: `layer.each(expert, product, use)` calls use() with
+// A layer provides an expert's matrices: `layer.each(expert, product, use)` calls use() with
 // the product for every part of the layer, its b or weights (and for parts: n and c) filled in. The
-// same is asked while planning, with pointers that mean nothing.
+// same is called while planning, with dummy pointers.
 #pragma once
 
 #include <algorithm>

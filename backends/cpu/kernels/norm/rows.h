@@ -1,5 +1,5 @@
-// Rows of normalisations: where they are, and loops over their vectors. A row of any length is whole
-// vectors and a last one, which overlaps the one before it: no element goes alone.
+// Rows of normalisations: their addresses, and loops over their vectors. A row of any length is
+// whole vectors and a last one, which overlaps the previous one, so there are no scalar tails.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 namespace infini::cpu::norm {
 
 constexpr size_t kStep = kWidth<float>;
-// Longer rows, and few long ones, go as programs: their sums are trees, and threads share a row.
+// Longer rows, and few long ones, run as programs: their sums are trees, and threads share a row.
 constexpr int64_t kLongest = 65536, kLong = 16384, kFew = 64;
 
 // The rows of two tensors of one shape, along their last dimension.
 class RowPairs {
 public:
-    // False: not elements side by side, or rows that are better off as programs.
+    // False: rows that are not contiguous, or better run as programs.
     bool init(const Tensor &to, const Tensor &from) {
         const int last = to.ndim - 1;
         if (last < 0 || to.dtype != from.dtype || to.numel() == 0) return false;
@@ -58,7 +58,7 @@ private:
     int64_t size_[Shape::kMost], to_[Shape::kMost], from_[Shape::kMost];
 };
 
-// Many very short rows: programs take them across, a vector of rows at a time.
+// Many very short rows: programs process a vector of rows at a time.
 inline bool is_narrow(const RowPairs &pairs) {
     return pairs.length < std::min<int64_t>(8, int64_t(kStep)) && pairs.rows >= 256;
 }

@@ -1,5 +1,5 @@
-// Maps: every element on its own. The innermost dimension is cut in blocks; operands that lie in it
-// as the functors want them (right type, stride 1) are used in place, others go through buffers.
+// Maps: every element on its own. The innermost dimension is cut in blocks; operands in the form
+// that functors require (right type, stride 1) are used in place, others go through buffers.
 #include <algorithm>
 #include <cstdlib>
 

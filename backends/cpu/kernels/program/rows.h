@@ -1,5 +1,4 @@
-// Phases with folds: rows of elements, each of which every stage goes over before the next one
-// does.
+// Phases with folds: rows of elements, over which each stage iterates before the next one.
 //
 // Two ways to go: along rows (the elements of a row are neighbours in memory), or across them (rows
 // are neighbours: a tile of columns is folded line by line). A line is what a functor gets in one

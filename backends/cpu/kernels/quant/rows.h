@@ -1,5 +1,5 @@
-// Walks several tensors row by row: the leading dimensions, joined where that is possible in all of
-// them, and for each row where it begins in each tensor.
+// Iterates over several tensors row by row: the leading dimensions, merged where possible, and the
+// start of each row in each tensor.
 #pragma once
 
 #include "kernel.h"

@@ -1,6 +1,5 @@
 // Requests of a recurrence: which tokens belong to each, where its state is read and where it is
-// written. Lengths and indices are data of the client's: whatever they are, all that comes out lies
-// inside the tensors.
+// written. Lengths and indices are client data: for any values, the results are within the tensors.
 #pragma once
 
 #include "kernel.h"

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 
-// A position that the table does not have uses row 0, so that bad data reads nothing outside it.
+// A position outside the table uses row 0, so that invalid data causes no out-of-bounds read.
 int64_t table_row(int dtype, const void *positions, int64_t index, int64_t rows) {
     int64_t position = load_as<int64_t>(dtype, positions, index);
     return position >= 0 && position < rows ? position : 0;

@@ -1,5 +1,5 @@
-// The order of numbers: NaN is the greatest, both zeros are equal. A number and its place become
-// one entry, so that plain comparisons of entries are a stable order.
+// The order of numbers: NaN is the greatest, both zeros are equal. A number and its index form one
+// entry, so that plain comparisons of entries give a stable order.
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void find_first(const Line<T> &line, int64_t count, Entry<Key<T>> *room) {
 
 // ---- Scratch memory for each thread ------------------------------------------------------------
 
-// Lines are dealt out to a few slots, each with its part of the workspace.
+// Lines are divided among a few slots, each with its part of the workspace.
 struct Slots {
     int64_t count, lines;
 
