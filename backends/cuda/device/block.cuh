@@ -1,4 +1,4 @@
-// Threads together: warps, blocks, the grid.
+// Operations of warps, blocks and the grid.
 #pragma once
 
 namespace infini {
@@ -19,7 +19,7 @@ inline constexpr Lanes kAllLanes = ~Lanes(0);
 #define INFINI_SHUFFLE(way, value, lane) __shfl##way(value, lane, kWarp)
 #endif
 
-// Waits for all lanes of the warp; what they wrote before can be read.
+// Waits for all lanes of the warp, and makes their writes visible.
 INFINI_DEVICE void sync_warp() {
 #if INFINI_LANE_GROUPS || !INFINI_LANE_MASKS
     __threadfence_block();
@@ -30,7 +30,7 @@ INFINI_DEVICE void sync_warp() {
 #endif
 }
 
-// The lanes for which it is true.
+// The lanes for which it is true (ballot).
 INFINI_DEVICE Lanes vote(bool here) {
 #if INFINI_LANE_GROUPS
     Lanes lanes = Lanes(here) << lane();
@@ -159,8 +159,8 @@ INFINI_DEVICE V fold_block(V value, Fold fold) {
     return value;
 }
 
-// The same, where every warp folds the parts as it did its own values: less code for many warps,
-// whose number is a power of two.
+// The same, but every warp reduces the parts like its own values: less code for many warps, whose
+// number is a power of two.
 template <int threads, class Fold, class V>
 INFINI_DEVICE V fold_large_block(V value, Fold fold) {
     constexpr int kWarps = threads / kWarp;

@@ -1,4 +1,4 @@
-// Division by a number that the host knows: a product and a shift. For host and device.
+// Division by an invariant number: a product and a shift. For host and device.
 #pragma once
 
 #ifdef INFINI_DEVICE
@@ -19,8 +19,8 @@ struct Divider {
     uint32_t divisor = 1, factor = 0, shift = 0;
 
     Divider() = default;
-    // Of a divisor below 2^31. One of 0, the size of what is empty, is taken for 1: nothing is
-    // divided by it, and processors differ in what such a division does.
+    // For a divisor below 2^31. A divisor of 0, the size of an empty tensor, is replaced by 1: it
+    // is never used, and division by 0 is platform-dependent.
     INFINI_BOTH explicit Divider(uint32_t by) : divisor(by ? by : 1), factor(0), shift(0) {
         by = divisor;
         while (shift < 31 && (uint32_t(1) << shift) < by) ++shift;

@@ -10,11 +10,11 @@
 
 namespace infini {
 
-// The address of an operand of wgmma as descriptors have it.
+// The address of a wgmma operand in descriptor form.
 INFINI_DEVICE uint32_t descriptor_address(const void *panel) { return shared_address(panel); }
 
-// The compiler does not compute what depends on this before loops around: there are more such
-// values than registers.
+// Prevents the compiler from hoisting dependent values out of loops: there are more of them than
+// registers.
 INFINI_DEVICE int computed_here(int value) {
     asm volatile("" : "+r"(value));
     return value;
@@ -31,13 +31,13 @@ INFINI_DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" :
 INFINI_DEVICE void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most `pending` groups are not done.
+// Waits until at most `pending` groups are incomplete.
 template <int pending>
 INFINI_DEVICE void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
-// What comes after this reads the registers after what comes before it: the compiler does not know
-// that products write them until they have been waited for.
+// Orders later reads of the registers after this point: the compiler does not know that
+// asynchronous products write them until they are waited for.
 template <int tiles>
 INFINI_DEVICE void settle(float (&d)[tiles][4]) {
 #pragma unroll
@@ -110,7 +110,7 @@ struct PhaseBarrier {
                      "r"(count)
                      : "memory");
     }
-    // What this thread did before is seen by those that wait.
+    // Earlier writes of this thread are visible to the waiting threads.
     INFINI_DEVICE void arrive() { detail::phase_arrive(shared_address(&word)); }
     // The phase ends only when so many bytes of TMA copies have arrived, too.
     INFINI_DEVICE void expect(int bytes) {
@@ -164,14 +164,14 @@ INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z,
         : "memory");
 }
 
-// The same box to L2 only; nobody waits for it.
+// Prefetches the same box to L2.
 INFINI_DEVICE void prefetch_box(const TensorMap &map, int x, int y, int z, int w) {
     asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
                  "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
 }
 
-// Barrier `id` (1 to 15) for so many threads: those that wait and those that only arrive.
+// Barrier `id` (1 to 15) for a number of threads, both waiting and only arriving ones.
 INFINI_DEVICE void wait_at(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -205,7 +205,7 @@ INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
     return kSwizzle128 | uint64_t((at & 0x3ffff) >> 4) | uint64_t(leading >> 4) << 16 |
            uint64_t(stride >> 4) << 32;
 }
-// So many bytes further on; 32 of them are 16 elements along a row.
+// Advances by some bytes; 32 of them are 16 elements along a row.
 INFINI_DEVICE uint64_t operand_at(uint64_t operand, int bytes) {
     return operand + uint64_t(bytes >> 4);
 }

@@ -1,4 +1,5 @@
-// Exponentials, logarithms, sines and their kin: CUDA's, or shorter ones where that does not show.
+// Exponentials, logarithms and trigonometric functions: CUDA's, or faster ones if the result type
+// hides the difference.
 #pragma once
 
 namespace infini {

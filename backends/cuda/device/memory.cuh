@@ -24,7 +24,7 @@ INFINI_DEVICE void store(T *to, const Vec<T, n> &values) {
     *reinterpret_cast<Vec<T, n> *>(to) = values;
 }
 
-// Of data that is read once and would only push other data out of the caches.
+// For data that is read once and would evict other data from the caches.
 template <int n, class T>
 INFINI_DEVICE Vec<T, n> load_once(const T *from) {
     if constexpr (sizeof(T) * n == 16)
@@ -39,7 +39,7 @@ INFINI_DEVICE void store_once(T *to, const Vec<T, n> &values) {
     else
         store(to, values);
 }
-// 16 bytes that this block reads once and no other soon: they need no space in L1.
+// 16 bytes that are read once by this block, and not soon by others: not cached in L1.
 INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
     Vec<uint32_t, 4> words;
     ptx::load_past_l1(words.value, from);

@@ -16,7 +16,7 @@
 
 namespace infini {
 
-// The address of shared memory as instructions want it.
+// A shared-memory address for instructions.
 INFINI_DEVICE uint32_t shared_address(const void *pointer) {
     return uint32_t(__cvta_generic_to_shared(pointer));
 }
@@ -84,7 +84,7 @@ INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
                      : "memory");
 }
 
-// ---- Copies to shared memory that go on by themselves -------------------------------------------
+// ---- Asynchronous copies to shared memory -------------------------------------------
 
 // 16 bytes, of which only the first `bytes` (0 to 16) are read and the others are 0. Both addresses
 // are multiples of 16. Not cached in L1.
@@ -111,7 +111,7 @@ INFINI_DEVICE void copy_async_once(void *shared, const void *from, int bytes, ui
                  : "memory");
 #endif
 }
-// The same of data that this multiprocessor reads again soon: it is cached in L1.
+// The same for data that this multiprocessor reads again soon: cached in L1.
 INFINI_DEVICE void copy_async_reused(void *shared, const void *from, int bytes = 16) {
 #if __CUDA_ARCH__ < 800
     copy_async(shared, from, bytes);
@@ -138,14 +138,14 @@ INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid =
 #endif
 }
 
-// Makes the copies that this thread began since the last call a group.
+// Commits the copies that this thread issued since the last call as a group.
 INFINI_DEVICE void commit_copies() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits until at most `pending` of this thread's groups are not done. A barrier then shows what was
-// copied to the other threads.
+// Waits until at most `pending` of this thread's groups are incomplete. A barrier then makes the
+// copies visible to the other threads.
 template <int pending>
 INFINI_DEVICE void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800

@@ -3,7 +3,8 @@
 
 #include "divide.h"
 
-// Loops over dimensions stay loops: divisions are long, and code is compiled while someone waits.
+// Loops over dimensions are not unrolled: divisions are long code, which would slow down
+// compilation.
 #ifdef INFINI_DEVICE
 #define INFINI_ROLLED _Pragma("unroll 1")
 #else

@@ -13,7 +13,7 @@
 
 namespace infini {
 
-// Functions of their own: divisions of 64 bits are long, and code is compiled while someone waits.
+// Separate functions: 64-bit divisions are long code, which would slow down compilation if inlined.
 INFINI_APART int64_t divide_apart(int64_t a, int64_t b) { return a / b; }
 
 template <int tensors>

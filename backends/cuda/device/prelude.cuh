@@ -1,5 +1,5 @@
-// What every kernel begins with. Device code includes nothing but files of this folder: the
-// run-time compiler then needs no include path, and a kernel compiles in a fraction of a second.
+// The prelude of every kernel. Device code includes only files of this folder: the run-time
+// compiler then needs no include path, and a kernel compiles in a fraction of a second.
 //
 // A file begins with the struct of its kernels' parameters, which planners on the host include too:
 // what follows is in an #ifdef INFINI_DEVICE. A source is one kernel:
@@ -12,8 +12,8 @@
 // Types and constants that the host chose are defined before the file is included, as members of
 // namespace infini: `using T = f16; constexpr int kDims = 2;`.
 //
-// Tests compile the same text for the host, where every thread of a block is a fiber and what CUDA
-// declares is declared before this file. So inline assembly is found only in ptx.cuh, mma.cuh,
+// Tests compile the same text for the host, where every thread of a block is a fiber and CUDA's
+// declarations are emulated before this file. So inline assembly is found only in ptx.cuh, mma.cuh,
 // hopper.cuh and wgmma.cuh, and loops that wait for memory to change call __nanosleep.
 #pragma once
 
@@ -28,8 +28,9 @@ using uint64_t = unsigned long long;
 
 #define INFINI_SHARED __shared__
 #define INFINI_DEVICE __device__ __forceinline__
-// Long functions are not inlined: else they would be compiled once for each call site or element
-// of a vector, while someone waits. (`static` outside of structs: unused ones are left out then.)
+// Long functions are not inlined: otherwise they would be compiled once for each call site or
+// element of a vector, which delays the first run. (`static` outside of structs, so that unused
+// ones are dropped.)
 #define INFINI_APART __device__ __noinline__
 
 #ifndef INFINI_WARP

@@ -6,8 +6,8 @@
 #ifndef INFINI_PTX_CUH
 #define INFINI_PTX_CUH
 
-// Where the architecture can (programmatic dependent launch), a kernel is launched while the one
-// before it runs: that one's results are there after the wait. Then the kernel after this one may be
+// If the architecture supports programmatic dependent launch, a kernel is launched while the
+// previous one runs, whose results are visible after the wait. Then the next kernel may be
 // launched, which waits in turn.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
@@ -49,7 +49,7 @@ INFINI_DEVICE float reciprocal_approx(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
-// For all numbers, without a branch.
+// For all numbers, branch-free.
 INFINI_DEVICE float divide_full(float a, float b) {
     float y;
     asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
@@ -168,7 +168,7 @@ INFINI_DEVICE uint64_t evict_first() {
 #endif
     return policy;
 }
-// Begins to bring memory into L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, else
+// Prefetches memory to L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, else
 // nothing.
 INFINI_DEVICE void prefetch_l2(const void *from, int bytes, uint64_t policy) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

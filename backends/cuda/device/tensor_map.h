@@ -5,8 +5,8 @@
 
 namespace infini {
 
-// Of four sizes, the innermost first. A copy takes a box of it from any place; what is outside the
-// tensor comes as zeros.
+// Of four sizes, the innermost first. A copy takes a box of it from any place; out-of-bounds
+// elements become zeros.
 struct alignas(64) TensorMap {
     uint64_t words[16];
 };

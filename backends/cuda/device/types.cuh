@@ -1,4 +1,4 @@
-// How numbers lie in memory, and their conversion; as backends/cpu/kernels/types.h has it.
+// Storage types and their conversion, as in backends/cpu/kernels/types.h.
 #pragma once
 
 namespace infini {
@@ -13,11 +13,11 @@ struct bf16 {
 struct f8 {
     uint8_t bits;
 };
-// BOOL in memory: any byte, and all but 0 are true.
+// BOOL in memory: any byte; all except 0 are true.
 struct boolean {
     uint8_t bits;
 };
-// Complex numbers, and whatever else is only moved.
+// Complex numbers, and other types that are only copied.
 struct bytes16 {
     uint64_t low, high;
 };
@@ -49,7 +49,7 @@ inline constexpr bool kIsInteger = !kIsFloat<T> && !kSame<T, boolean> && !kSame<
 template <class T>
 inline constexpr bool kIsSigned = T(-1) < T(0);
 
-// What numbers of a type are computed in.
+// The type of computation for a storage type.
 template <class T>
 using Compute = Choose<kSame<T, double>, double,
                        Choose<kIsFloat<T>, float, Choose<kSame<T, uint64_t>, uint64_t, int64_t>>>;
@@ -84,7 +84,7 @@ INFINI_DEVICE void from_float(bf16 &y, float x) {
     y.bits = uint16_t(x != x ? bits >> 16 | 0x40u : rounded);
 #endif
 }
-// What is greater than 448 becomes 448, infinities too.
+// Values above 448 become 448, including infinities.
 INFINI_DEVICE void from_float(f8 &y, float x) {
     uint32_t bits = bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
     bits ^= sign;

@@ -1,5 +1,5 @@
-// The products of a warpgroup (wgmma, sm_90a) with 64 rows: one file, for the lists of registers
-// are long.
+// The products of a warpgroup (wgmma, sm_90a) with 64 rows: in a separate file, because the
+// register lists are long.
 //
 // Thread (g, t) of warp w has of d [64, n] what mma has of rows 16 w .. 16 w + 15; see mma.cuh.
 // Operands in shared memory are given by descriptors; see hopper.cuh. `add` false: d is

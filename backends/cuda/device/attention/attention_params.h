@@ -6,7 +6,7 @@
 namespace infini {
 
 struct AttentionStrides {
-    int64_t batch, token, head, inner;  // of paged keys and values `batch` is a page
+    int64_t batch, token, head, inner;  // for paged keys and values, `batch` is a page
 };
 
 // Rows are queries of one head. The rows of all query heads that share a key head (GQA) are
@@ -30,8 +30,8 @@ struct AttentionParams {
     int32_t tiles;               // of rows: of a sequence, or of all ragged queries
     int32_t chunk;               // sequences and heads whose keys fit into L2
     float scale;                 // with log2(e) in it
-    float cap, cap_inverse;      // soft cap of scores, with log2(e) in it
-    int32_t window;              // keys that a query sees at most
+    float cap, cap_inverse;      // soft cap of scores, times log2(e)
+    int32_t window;              // maximum number of keys visible to a query
     int32_t vector;              // 1: rows can be read 16 bytes at a time
     int32_t store_vector;        // 1: and written
 };
@@ -42,7 +42,7 @@ struct AttentionSm90Params : AttentionParams {
     TensorMap q_map, k_map, v_map;
     int32_t bulk, bulk_queries;  // 1: keys and values; queries
     int32_t box_rows;            // of pages
-    int32_t turns;               // 1: every second time blocks take work in the opposite order
+    int32_t turns;               // 1: blocks take work in alternating order
     // Work is `items` times 128 rows: of chunks of units (sequences and heads), the last of which
     // may be smaller.
     int32_t items, chunks;
@@ -67,7 +67,7 @@ struct CombineSplitsParams {
     int32_t splits, value_depth;
 };
 
-// New rows into a cache of keys and one of values.
+// Stores new rows in a cache of keys and one of values.
 struct StoreRowsParams {
     const void *from[2];
     void *to[2];

@@ -5,9 +5,9 @@
 #include "attention_params.h"
 
 #if defined(INFINI_KERNEL_COMBINE_ROWS) || defined(INFINI_KERNEL_COMBINE_PARTS)
-// Combines the partial results of a row, in their order within each warp. Of few parts warps share
-// the columns, of many the parts, so that many loads are in flight before the first one is used: the
-// first of them before the greatest maximum is known.
+// Combines the partial results of a row, in their order within each warp. With few parts the warps
+// divide the columns, with many the parts, so that many loads are in flight before the first one is
+// used: the first of them before the overall maximum is known.
 //
 // Before this: type T.
 namespace infini {

@@ -22,7 +22,7 @@
 namespace infini {
 
 inline constexpr int kThreads = 3 * kGroup;
-// Where products take longer than the softmax.
+// Whether products take longer than the softmax.
 inline constexpr bool kTurns = kDepth > 64;
 // Results are staged in the shared memory of their queries, which are kept until then: whole rows
 // are stored (coalesced). For short rows the gain is less than the cost.
@@ -301,7 +301,7 @@ struct Consumer {
             sum += shuffle_xor(sum, 2);
             inverse[i] = sum == 0 ? 0.0f : ptx::reciprocal_approx(sum);
         }
-        // Places differ in bits that the compiler knows.
+        // Addresses differ in compile-time bits.
         const unsigned matrix = unsigned(lane()) / 8, my_row = matrix % 2 * 8 + lane() % 8;
         const int place = computed_here(panel_place(my_row, matrix / 2));
 #pragma unroll
@@ -362,7 +362,7 @@ INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
         show_barriers();
     }
     __syncthreads();
-    // Uniform in the warp, and the compiler sees that it is.
+    // Uniform in the warp, and known as such to the compiler.
     const int group = shuffle(int(threadIdx.x) / kGroup, 0);
     if (group == 2) {
         give_registers<kFewRegisters>();
@@ -370,7 +370,7 @@ INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
         producer.run();
     } else {
         take_registers<kManyRegisters>();
-        // The compiler would compute this again for every use.
+        // Otherwise the compiler recomputes this for every use.
         Consumer consumer = {
             p,
             shared,

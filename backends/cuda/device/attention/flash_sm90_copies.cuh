@@ -35,7 +35,7 @@ inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are 
 inline constexpr int kFirstKeys = kQueryStages, kFirstValues = kFirstKeys + kKeyStages;
 inline constexpr int kAllStages = kFirstValues + kValueStages;
 
-// find_segment by all lanes of a warp, 32 places at a time: memory is waited for once or twice.
+// find_segment by all lanes of a warp, 32 entries at a time: one or two memory latencies.
 INFINI_DEVICE int find_segment_together(const int32_t *ends, int count, int place) {
     int low = 0;
 #pragma unroll 1
@@ -109,7 +109,7 @@ struct Place {
 };
 
 struct Producer {
-    // What is copied: the queries of some work, a tile of its keys or of its values.
+    // A copy: the queries of a work item, a tile of its keys or of its values.
     enum Kind { kOfQueries, kOfKeys, kOfValues };
     struct Tile {
         const T *from;  // of keys or values
@@ -127,7 +127,7 @@ struct Producer {
     Place<kKeyStages> keys;
     Place<kValueStages> values;
     int64_t page = -1, start = -1;  // of this thread's key of the next tile, of the first one
-    // Stages whose copies were begun and not shown, the older one first; -1: none.
+    // Stages whose copies were issued but not yet signalled, older first; -1: none.
     int begun[2] = {-1, -1};
 
     // Signals copies that have arrived to the consumers: all, or all but the last. A consumer never
@@ -151,7 +151,7 @@ struct Producer {
         if (lane() == 0) shared.here[stage].arrive();
     }
 
-    // Begins to look up the pages of a tile.
+    // Starts looking up the pages of a tile.
     INFINI_DEVICE void look_up(int first) {
         const int t = first + thread;
         page = start = -1;
@@ -161,7 +161,7 @@ struct Producer {
             page = int64_t(w.s.table[entry * p.table_stride]);
         if (kSingle && first < w.seen) start = int64_t(w.s.table[first * p.table_stride]);
     }
-    // Tells of them; those of the next tile are looked up meanwhile.
+    // Publishes them; those of the next tile are looked up meanwhile.
     INFINI_DEVICE void find_pages(int first, int slot) {
         if constexpr (kPaged) {
             if (first == w.begin * kKeys) look_up(first);
@@ -180,14 +180,14 @@ struct Producer {
     }
     INFINI_DEVICE bool can_copy_boxes(Kind kind, const Tile &of, int slot) {
         if (kind == kOfQueries) return p.bulk_queries;
-        // Without lengths TMA fills what is behind the last key with zeros.
+        // Without lengths TMA fills rows after the last key with zeros.
         const bool whole = kind != kOfValues || !p.lengths || of.first + kKeys <= of.seen;
         const bool *warps = shared.in_order[slot];
         return p.bulk && whole && (!kSingle || (warps[0] && warps[1] && warps[2] && warps[3]));
     }
     INFINI_DEVICE int place_in_page(int t) { return int(p.page_size.split(uint32_t(t)).remainder); }
 
-    // With TMA; what is out of bounds comes as zeros.
+    // With TMA; out-of-bounds elements become zeros.
     INFINI_DEVICE void copy_boxes(Kind kind, const Tile &of, int slot, unsigned char *to,
                                   PhaseBarrier &barrier) {
         const bool queries = kind == kOfQueries;
@@ -294,7 +294,7 @@ struct Producer {
         if (thread == 0) shared.item[round % 2] = round ? blocks + taken : block;
         wait_at(kProducers, kGroup);
         const int item = shared.item[round++ % 2];
-        // For the next round: nobody waits for the answer yet.
+        // For the next round: the result is not needed yet.
         if (thread == 0) taken = atomicAdd(taken_items(p), 1);
         return item;
     }
@@ -306,7 +306,7 @@ struct Producer {
             if (w.tiles == 0) write_zeros();
         }
     }
-    // Rows that see no key.
+    // Rows without visible keys.
     INFINI_DEVICE void write_zeros() {
         const int row = w.first_row + thread;
         if (row >= w.row_count) return;

@@ -72,7 +72,7 @@ INFINI_DEVICE float quantise(uint8_t *to, const C (&x)[kPer]) {
 INFINI_DEVICE void store_key(const IndexerParams &p, int64_t token, const Angle *angles) {
     const int64_t slot = p.slots[token];
     if (slot < 0 || slot >= p.pages * p.page_size) return;  // not in the cache: skipped
-    // Of two tokens for one slot the later one stays.
+    // Of two tokens for one slot the later one wins.
     bool later = false;
     for (int64_t t = token + 1 + lane(); t < p.tokens; t += kWarp)
         later = later || p.slots[t] == slot;
@@ -108,7 +108,7 @@ INFINI_ENTRY(IndexerParams, kWarps *kWarp, 1) {
     const int64_t token = item / (p.heads + 1);
     const int head = int(item % (p.heads + 1));  // the last one: the key
     if (token >= p.tokens) return;
-    // A position that the table does not have uses row 0.
+    // A position outside the table uses row 0.
     int64_t position = p.positions[token];
     position = position >= 0 && position < p.rows ? position : 0;
     const Angle *angles = static_cast<const Angle *>(p.angles) + position * p.rope;
@@ -142,7 +142,7 @@ inline constexpr int kKeys = 64, kDepth = 128, kHeads = 16, kParts = 4;
 inline constexpr int kThreads = kKeys * kParts;
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
-// A F32 that may lie anywhere.
+// An unaligned F32.
 INFINI_DEVICE float load_scale(const uint8_t *from) {
     return bit_cast<float>(from[0] | uint32_t(from[1]) << 8 | uint32_t(from[2]) << 16 |
                            uint32_t(from[3]) << 24);
@@ -310,7 +310,7 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
                     for (int i = 0; i < 4; ++i) {
                         const float score = scores[n][i] * scales[8 * n + 2 * (lane() % 4) + i % 2];
                         const float weight = weights[tile * 16 + lane() / 4 + i / 2 * 8];
-                        // A NaN stays one; heads that are only padding have scores of 0.
+                        // NaN is preserved; padding heads have scores of 0.
                         sums[n][i % 2] += (score > 0 || score != score ? score : 0.0f) * weight;
                     }
             }

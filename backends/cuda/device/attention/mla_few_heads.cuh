@@ -1,7 +1,7 @@
 // MLA decoding of few rows on Hopper (keys of 576, of which the first 512 are the values): like
 // mla_sm90.cuh, but transposed: keys, and columns of values, are the 64 rows of wgmma, and the 16
 // or 32 rows are its columns: scores [keys, rows], results [columns, rows]. One warpgroup is
-// enough, and there is more room for keys in flight.
+// enough, which leaves more space for keys in flight.
 //
 // Bytes: keys once. FLOPs: 2 * (depth + value_depth) for each row and key, which take less time.
 //
@@ -31,7 +31,7 @@ struct Shared {
     float most[4][kRows];  // of the tile's scores, of each warp's keys; at the end sums
 };
 
-// What a thread knows of its rows: 8 n + 2 (lane % 4), + 1.
+// A thread's state of its rows: 8 n + 2 (lane % 4), + 1.
 struct Columns {
     float greatest[kTiles][2], sum[kTiles][2], slope[kTiles][2];
     int limit[kTiles][2], place[kTiles][2];
@@ -58,7 +58,7 @@ struct Consumer {
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
         const int count = s.queries * int(p.group.divisor);
-        wait_at(kTogether, kConsumers);  // nobody reads the former queries any more
+        wait_at(kTogether, kConsumers);  // the previous queries are no longer read
         load_query_panels(p, s, walk.head, 0, queries);
         show_to_products();
         wait_at(kTogether, kConsumers);
@@ -74,9 +74,9 @@ struct Consumer {
         return s.keys - before;
     }
 
-    // scores = keys @ queries, panel after panel as they come.
+    // scores = keys @ queries, panel by panel as they arrive.
     INFINI_DEVICE void multiply_keys(float (&scores)[kTiles][4], const RingPlace &place) {
-        float odd[kTiles][4];  // two sums: a product need not wait for the one before it
+        float odd[kTiles][4];  // two accumulators: consecutive products are independent
         const uint64_t a = operand(slots, 16, 8 * kPanelRow);
         const uint64_t b = operand(queries, 16, 8 * kPanelRow);
 #pragma unroll 1
@@ -118,7 +118,7 @@ struct Consumer {
         if (lane() < kPanels) shared.ring.used[place.slot(lane())].arrive();
     }
 
-    // Scores of hidden keys become -inf.
+    // Scores of masked keys become -inf.
     INFINI_DEVICE void mask(float (&scores)[kTiles][4], int first, uint32_t missing) {
         const bool known = !(missing >> warp() & 1);  // this warp's 16 keys
 #pragma unroll
@@ -239,7 +239,7 @@ struct Consumer {
         for (; walk.left > 0; walk.next_unit(p)) {
             const int keys = load_rows(walk);
             const int count =
-                shuffle(walk.count(), 0);  // the same for all, which the compiler sees
+                shuffle(walk.count(), 0);  // uniform, and known as such to the compiler
 #pragma unroll 1
             for (int i = 0; i < count; ++i) {
                 const RingPlace place(step + i);

@@ -1,4 +1,4 @@
-// What the MLA kernels on Hopper share.
+// Shared by the MLA kernels on Hopper.
 //
 // A ring of panels of keys in shared memory that a producer warp fills with TMA: the tiles of a
 // block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
@@ -34,7 +34,7 @@ struct Ring {
 // A tile's place in the ring, after `step` others.
 struct RingPlace {
     int first, parity;  // slot of the first panel, and the parity of its phase
-    int tile;           // among those that are here
+    int tile;           // index among the resident ones
 
     INFINI_DEVICE explicit RingPlace(int step)
         : first(int(unsigned(step) * kPanels % kSlots)),
@@ -49,7 +49,7 @@ struct RingPlace {
     INFINI_DEVICE int parity_of(int panel) const { return is_behind(panel) ? parity ^ 1 : parity; }
 };
 
-// The panel that comes as number `i` of a unit's tile.
+// The `i`-th panel of a unit's tile, in order of arrival.
 INFINI_DEVICE int panel_in_turn(int i, int tile) {
     if (tile % 2 == 0 || i >= 2 * kHalfPanels) return i;
     return i < kHalfPanels ? i + kHalfPanels : i - kHalfPanels;
@@ -79,12 +79,12 @@ INFINI_DEVICE void copy_tiles(const AttentionSm90Params &p, Ring &ring, unsigned
                 if (t < s.keys) of = s.table[p.page_size.divide(uint32_t(t)) * p.table_stride];
                 page = of >= 0 && of < p.pages ? int(of) : -1;
             }
-            // This lane's box of the tile, or of one that follows it.
+            // This lane's box of the tile, or of a later one.
             auto find = [&](int ahead) {
                 Box at = {first + ahead * kKeys, page};
                 if constexpr (kPaged) {
                     at.of = shuffle(page, (turn + ahead) * boxes + box);
-                    if (at.of < 0) at.of = int(p.pages);  // comes as zeros
+                    if (at.of < 0) at.of = int(p.pages);  // filled with zeros
                     at.row = int(p.page_size.split(uint32_t(at.row + box * p.box_rows)).remainder);
                 }
                 return at;

@@ -80,7 +80,7 @@ struct Copier {
             [&](int row, int piece) { return to + row * pitch + piece * kPiece; });
     }
 
-    // Entries as they are; strides are in bytes.
+    // Unmodified entries; strides are in bytes.
     INFINI_DEVICE void copy_entries(unsigned char *to, int tile) const {
         constexpr int kPieces = kEntryBytes / 16;
         const unsigned char *from = reinterpret_cast<const unsigned char *>(s.k);

@@ -51,7 +51,7 @@ struct Consumer {
     // Queries of a unit; gives its keys. These are counted from the first one of the range.
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
-        wait_at(kTogether, kConsumers);  // nobody reads the former queries any more
+        wait_at(kTogether, kConsumers);  // the previous queries are no longer read
         load_query_panels(p, s, walk.head, first_row, queries);
         show_to_products();
         wait_at(kTogether, kConsumers);
@@ -63,7 +63,7 @@ struct Consumer {
         return s.keys - before;
     }
 
-    // scores = queries @ keys, panel after panel as they come.
+    // scores = queries @ keys, panel by panel as they arrive.
     INFINI_DEVICE void multiply_keys(float (&scores)[8][4], const RingPlace &place) {
         const uint64_t a = operand(queries, 16, 8 * kPanelRow);
         const uint64_t b = operand(slots, 16, 8 * kPanelRow);
@@ -117,7 +117,7 @@ struct Consumer {
                panel_place(row, unsigned(2 * i + lane() / 16));
     }
 
-    // The other's probabilities of a tile, and the factors that rescale results before it.
+    // The other warpgroup's probabilities of a tile, and the factors that rescale earlier results.
     INFINI_DEVICE void take_weights(uint32_t (&weights)[4][4], float (&factor)[2],
                                     const RingPlace &place) {
         wait_at(kGiven + 1 - group, kConsumers);
@@ -140,7 +140,7 @@ struct Consumer {
     INFINI_DEVICE void weigh(float (&scores)[8][4], uint32_t (&weights)[4][4], float (&factor)[2],
                              int first, const RingPlace &place) {
         if constexpr (kScaled) scale_scores<8>(scores, rows, p, first);
-        // Mostly all rows see all keys.
+        // Usually all keys are visible to all rows.
         const uint32_t missing = kPaged ? shared.ring.missing[place.tile] : 0;
         const int least = rows.limit[0] < rows.limit[1] ? rows.limit[0] : rows.limit[1];
         if (__any_sync(kAllLanes, missing || least < first + kKeys)) {
@@ -259,7 +259,7 @@ struct Consumer {
         for (; walk.left > 0; walk.next_unit(p)) {
             const int keys = load_rows(walk);
             const int count =
-                shuffle(walk.count(), 0);  // the same for all, which the compiler sees
+                shuffle(walk.count(), 0);  // uniform, and known as such to the compiler
             run_unit(keys, count, step);
             step += count;
             write(walk);
@@ -281,7 +281,7 @@ INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
         return;
     }
     take_registers<232>();
-    // Uniform in the warp, and the compiler sees that it is.
+    // Uniform in the warp, and known as such to the compiler.
     const int group = shuffle(int(threadIdx.x) / 128, 0);
     Consumer consumer = {p,     shared,       memory,          slots,
                          group, tile * kRows, warp() % 4 * 16, folded_scale(p)};

@@ -17,7 +17,7 @@ struct Scored {
     float score;
     int32_t block;
 };
-// Higher scores first, of equal ones the earlier.
+// Higher scores first; the earlier one of equal scores.
 struct Better {
     INFINI_DEVICE Scored operator()(Scored a, Scored b) const {
         return a.score > b.score || (a.score == b.score && a.block < b.block) ? a : b;
@@ -51,7 +51,8 @@ struct Part {
             for (int i = 0; i < kPer; ++i) sums[i] += w * convert<float>(v[i * kWarp + lane()]);
         }
     }
-    // Adds the warps' parts, times the gate, to `result`; a part without keys adds nothing.
+    // Adds the warps' partial results, times the gate, to `result`; a part without keys adds
+    // nothing.
     INFINI_DEVICE void end(float gate, float &result) {
         INFINI_SHARED float values[kWarps][kDepth];
         INFINI_SHARED float greatests[kWarps], totals[kWarps];
@@ -72,7 +73,7 @@ struct Part {
     }
 };
 
-// A function of its own: three places use it, and it is long.
+// A separate function, because it is long and used three times.
 static INFINI_APART float dot(const float *q, const T *k, bool vector) {
     float sum = 0;
     if (vector) {

@@ -1,7 +1,7 @@
 // Split-KV with equal shares: the keys of all sequences and heads are one long sequence of tiles,
-// of which every block has the same number, so that all end together, whatever the lengths are. A
-// block's range is the end of one unit (a sequence and key head), whole units, and the beginning of
-// another; units in several ranges are combined by combine.cuh.
+// of which every block has the same number, so that all finish together, whatever the lengths are.
+// A block's range is the end of one unit (a sequence and key head), whole units, and the beginning
+// of another; units in several ranges are combined by combine.cuh.
 //
 // Before this: what sequence.cuh wants; constant kKeys, of a tile.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace infini {
 
-// A sequence without keys has one tile, in which there is none: it has results, too.
+// A sequence without keys has one empty tile, because it has results, too.
 INFINI_DEVICE int tiles_of(int keys) { return keys <= kKeys ? 1 : (keys + kKeys - 1) / kKeys; }
 INFINI_DEVICE int tiles_of_sequence(const AttentionParams &p, int index) {
     if (!p.lengths) return tiles_of(p.keys);
@@ -103,7 +103,7 @@ struct Walk {
 
     // Tiles of this unit in the range.
     INFINI_DEVICE int count() const { return left < tiles - tile ? left : tiles - tile; }
-    // Where its partial results go.
+    // The address of its partial results.
     INFINI_DEVICE int place() const { return 2 * int(blockIdx.x) + (first ? 0 : 1); }
     // Whether that is all of the unit.
     INFINI_DEVICE bool is_whole() const { return tile == 0 && left >= tiles; }

@@ -2,8 +2,8 @@
 // in turn, a lane a key for the scores, then a lane some elements of the values; their results are
 // combined at the end. Scores, probabilities and sums are floats.
 //
-// Reads every key once for each row (from the caches where rows share it): for cases that the
-// tensor cores' kernels do not take.
+// Reads every key once for each row (from the caches where rows share it): for cases not supported
+// by the tensor-core kernels.
 #include "sequence.cuh"
 
 namespace infini {

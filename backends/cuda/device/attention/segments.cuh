@@ -1,4 +1,4 @@
-// Bounds of ragged queries: limited to the tokens that there are and made to rise, so that no token
+// Bounds of ragged queries: clamped to the existing tokens and made monotonic, so that no token
 // belongs to two sequences. One block.
 //
 // Before this: type Bound.
@@ -8,7 +8,7 @@ namespace infini {
 
 inline constexpr int kThreads = 256;
 
-// What threads 0 .. this one have, folded.
+// An inclusive scan over the threads.
 template <class Fold>
 INFINI_DEVICE int scan_block(int value, int *shared, Fold fold) {
     const int thread = int(threadIdx.x);

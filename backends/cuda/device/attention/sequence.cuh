@@ -1,5 +1,5 @@
-// Where the queries of a sequence lie, how many keys it has, and where these are: in rows that
-// follow one another, or in the pages of a cache that a table names.
+// The queries of a sequence, its number of keys, and their addresses: consecutive rows, or pages of
+// a cache given by a table.
 //
 // Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped, kWindow (a
 // sliding window: planners set it with kCausal only), kCapped (a soft cap).
@@ -9,7 +9,7 @@
 
 namespace infini {
 
-inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);  // score of what is hidden
+inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);  // score of masked keys
 inline constexpr float kLog2E = 1.44269504088896341f;
 // Scores are scaled before the softmax, not in its exponent.
 inline constexpr bool kScaled = kSloped || kCapped;
@@ -51,7 +51,7 @@ INFINI_DEVICE Sequence find_sequence(const AttentionParams &p, int index, int he
         s.keys = 0;  // tokens of no sequence
         return s;
     }
-    // A length that is not there is limited to what is.
+    // Invalid lengths are clamped.
     if (p.lengths)
         s.keys = limited(static_cast<const Length *>(p.lengths)[number * p.length_stride], p.keys);
     if constexpr (kPaged) {

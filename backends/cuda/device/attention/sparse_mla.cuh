@@ -16,7 +16,7 @@ inline constexpr int kPerLane = (kDepth + kWarp - 1) / kWarp, kValuesPerLane = k
 inline constexpr int kPitch = kPerLane * kWarp;  // of keys; zeros behind them
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
-// 16 bytes of an entry, which may begin anywhere.
+// 16 bytes of an entry, possibly unaligned.
 INFINI_DEVICE Vec<uint8_t, 16> load_bytes(const uint8_t *from, bool vector) {
     if (vector) return load<16>(from);
     Vec<uint8_t, 16> bytes;
@@ -25,7 +25,7 @@ INFINI_DEVICE Vec<uint8_t, 16> load_bytes(const uint8_t *from, bool vector) {
     return bytes;
 }
 
-// A F32 that may lie anywhere.
+// An unaligned F32.
 INFINI_DEVICE float load_scale(const uint8_t *from) {
     return bit_cast<float>(from[0] | uint32_t(from[1]) << 8 | uint32_t(from[2]) << 16 |
                            uint32_t(from[3]) << 24);
@@ -64,7 +64,7 @@ INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
         query[i] = present && i * kWarp + lane() < kDepth
                        ? to_float(q[i * kWarp + lane()]) * p.scale
                        : 0.0f;
-    // A count beyond the indices is limited to all of them.
+    // A count is limited to the number of indices.
     int count = p.lengths[token * p.length_stride];
     count = count < 0 ? 0 : count > p.most ? p.most : count;
     const int32_t *indices = p.indices + token * p.index_token;

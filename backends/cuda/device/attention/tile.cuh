@@ -16,7 +16,7 @@ namespace infini {
 inline constexpr int kPiece = 8;  // elements of 16 bytes
 inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
 
-// 16 bytes of a row to shared memory, element by element, zeros where there is none.
+// Copies 16 bytes of a row to shared memory, element by element; zeros if there is none.
 INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int64_t inner,
                                  bool valid) {
 #pragma unroll 1
@@ -32,7 +32,7 @@ INFINI_DEVICE void copy_run(int thread, const T *from, int64_t step, int count, 
                             const Target &target) {
     constexpr int kPieces = columns / kPiece, kStep = threads / kPieces;
     static_assert(threads % kPieces == 0 && rows % kStep == 0);
-    // Unsigned, and compared with what the compiler knows: else it keeps values for every i.
+    // Unsigned, and compared with constants: otherwise the compiler keeps values for every i.
     const unsigned row = unsigned(thread) / kPieces, piece = unsigned(thread) % kPieces;
     const T *at = from + row * step + piece * kPiece;
     const int left = piece * kPiece < unsigned(size) ? count - int(row) : 0;
@@ -45,7 +45,7 @@ template <int columns, int rows, int threads>
 inline constexpr bool kCanStep =
     threads % (columns / kPiece) == 0 && rows % (threads / (columns / kPiece)) == 0;
 
-// The same of rows anywhere: find(row) gives a row, null for none.
+// The same for rows at any address: find(row) returns a row, or null for none.
 template <int columns, int rows, int threads, class Find, class Target>
 INFINI_DEVICE void copy_each(int thread, int size, int64_t inner, bool vector, const Find &find,
                              const Target &target) {
@@ -61,7 +61,7 @@ INFINI_DEVICE void copy_each(int thread, int size, int64_t inner, bool vector, c
     }
 }
 
-// Rows of queries from `first` on to shared memory, by `threads` threads.
+// Copies rows of queries from `first` on to shared memory, by `threads` threads.
 template <int rows, int threads>
 INFINI_DEVICE void load_queries(const AttentionParams &p, const Sequence &s, int head, int first,
                                 T *to) {
@@ -76,7 +76,7 @@ INFINI_DEVICE void load_queries(const AttentionParams &p, const Sequence &s, int
 template <int tiles>
 using Scores = float[tiles][4];
 
-// What a thread keeps for its two rows of 16.
+// A thread's state for its two rows of 16.
 struct RowPair {
     float greatest[2] = {kNone, kNone}, sum[2] = {0, 0};
     float slope[2] = {0, 0};
@@ -106,7 +106,7 @@ INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kScaled ? 1.
 template <int tiles, bool all_known>
 INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first, int window,
                                const uint32_t (&known)[(8 * tiles + 31) / 32]) {
-    // What differs between scores is known to the compiler: few registers.
+    // Differences between scores are compile-time constants, which saves registers.
     const int skip = 2 * (lane() % 4),
               left[2] = {rows.limit[0] - first - skip, rows.limit[1] - first - skip};
 #pragma unroll

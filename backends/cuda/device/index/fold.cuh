@@ -1,4 +1,4 @@
-// How values that go to one place become one. T: the element type, kFold: one of Fold.
+// How values for the same element are combined. T: the element type, kFold: one of Fold.
 #pragma once
 
 namespace infini {

@@ -1,5 +1,4 @@
-// A stable radix sort of entries by their groups: one digit of the groups' numbers after the other,
-// every warp with a chunk of the entries.
+// A stable radix sort of entries by group: digit by digit, with a chunk of the entries per warp.
 #pragma once
 
 #include "divide.h"

@@ -25,12 +25,12 @@ struct LinalgParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// What the kernels of linear algebra share: a block works on a matrix of doubles in memory of its
-// own, rows one after the other. kThreads: of a block. Every function here is called by all threads
-// and begins after, and ends before, a barrier of its callers' unless it says otherwise.
+// Shared by the kernels of linear algebra: a block processes a row-major matrix of doubles in its
+// own workspace. kThreads: of a block. Every function here is called by all threads and begins
+// after, and ends before, a barrier of its callers' unless it says otherwise.
 namespace infini {
 
-// Long functions are called, not copied: they compile once, and take long enough.
+// Long functions are not inlined: they compile once, and the call overhead is negligible.
 #define INFINI_CALLED __device__ __noinline__
 
 inline constexpr int kPanel = 16;  // columns that are factored before the rest is updated

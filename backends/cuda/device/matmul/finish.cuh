@@ -10,8 +10,8 @@
 
 namespace infini {
 
-// Which tile of which member of the batch a block computes. Eight rows of tiles are gone through
-// together, column by column, so that what they read stays in the cache.
+// Which tile of which member of the batch a block computes. Eight rows of tiles are traversed
+// together, column by column, for cache reuse.
 struct TilePlace {
     int row, column;  // of the tile
     int split, k, end;

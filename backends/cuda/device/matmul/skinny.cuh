@@ -1,4 +1,4 @@
-// Products with at most 16 rows of a, where reading b is all the work: every lane loads from b
+// Products with at most 16 rows of a, which are bound by reading b: every lane loads from b
 // straight into the fragments of the tensor cores, and the warps of a block share out k. The host
 // gives T, O, kTiles (of 8 columns for a block), kAlongB (k runs along b's memory), kWarps, kVector
 // (all is in aligned vectors). Aligned vectors along k are for skinny_pipelined.cuh.

@@ -1,5 +1,5 @@
-// Products so small that all of k lies in shared memory: one wait for the operands, one pass over
-// them. The host gives A, B and O, the types of the operands and of c; C, what is summed in;
+// Products so small that all of k lies in shared memory: a single wait for the operands and a
+// single pass. The host gives A, B and O, the types of the operands and of c; C, what is summed in;
 // kAlongA, kAlongB (k runs along memory); and kDepth, a multiple of 16 that is at least k.
 #include "finish.cuh"
 

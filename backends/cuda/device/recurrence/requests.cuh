@@ -1,5 +1,4 @@
-// Requests of a recurrence. Whatever the client's lengths and indices are, all that comes out of
-// here lies inside the tensors.
+// Requests of a recurrence. For any client lengths and indices, the results are within the tensors.
 //
 // Before this: types Bound, From, To; constants kRagged, kPooled.
 #pragma once

@@ -42,7 +42,7 @@ namespace infini {
 template <class T>
 using Angle = Choose<kSame<T, double>, double, float>;
 
-// A position that the table does not have uses row 0, so that bad data reads nothing outside it.
+// A position outside the table uses row 0, so that invalid data causes no out-of-bounds read.
 template <class P>
 INFINI_DEVICE int64_t table_row(P position, int64_t rows) {
     const int64_t row = int64_t(position);

@@ -4,7 +4,7 @@
 
 namespace infini {
 
-// Sums of many floats are doubles.
+// Long sums of floats use doubles.
 using C =
     Choose<kSame<T, double> || (kSame<T, float> && kFold == 0 && kTogether != 1), double, float>;
 
