@@ -110,8 +110,8 @@ def flash_attention(
 ) -> Array:
     """Attention of each batch entry to its first `total_kv_len` keys, or to all of them.
 
-    With `is_causal`, query i sees the keys j <= i + total_kv_len - Lq. A query that sees no key
-    gives zeros. Lengths are limited to 0..Lk.
+    With `is_causal`, query i sees the keys j <= i + total_kv_len - Lq. Queries without visible keys
+    give zeros. Lengths are clamped to 0..Lk.
     """
     import numpy as np
 
@@ -163,9 +163,9 @@ def paged_attention(
     """Attention of one query for each sequence to the keys and values of a paged cache.
 
     Key t of sequence s is row t % block_size of block block_tables[s, t // block_size]. Slopes add
-    slope * (t - seq_len + 1) to the scores. Keys in blocks that the cache does not have are left
-    out, lengths are limited to what the table holds, and a sequence without keys gives zeros. The
-    value size may differ from the key size (576 and 512 in latent attention).
+    slope * (t - seq_len + 1) to the scores. Keys in blocks that the cache does not have are
+    skipped, lengths are limited to the size of the table, and a sequence without keys gives zeros.
+    The value size may differ from the key size (512 and 576 in MLA).
     """
     import numpy as np
 
@@ -224,8 +224,8 @@ def paged_attention_prefill(
 
     The queries of sequence s are the rows cum_seq_lens_q[s] .. cum_seq_lens_q[s + 1] - 1; seq_lens
     counts the keys with the new ones, so query r of n sees the keys t <= seq_len - n + r. Slopes
-    add slope * (t - that limit). Bad blocks and lengths as in paged_attention; bounds of queries
-    are limited to 0..T and made to rise, and rows of no sequence give zeros.
+    add slope * (t - that limit). Invalid blocks and lengths are handled as in paged_attention;
+    bounds of queries are clamped to 0..T and made monotonic, and rows of no sequence give zeros.
     """
     return _paged(
         q, k_cache, v_cache, block_tables, seq_lens, cum_seq_lens_q, alibi_slopes, scale, 0, 0.0
@@ -287,8 +287,8 @@ def paged_attention_varlen(
     chunk and others decode one token, with a sliding window and a soft cap.
 
     A query at place t (the last key that it sees) sees the keys > t - window; window 0: all up to
-    t. Scores s become softcap * tanh(s / softcap) before slopes are added; softcap 0: they stay as
-    they are. Without `cum_seq_lens_q` each sequence has one query.
+    t. Scores s become softcap * tanh(s / softcap) before slopes are added; softcap 0: they are
+    unchanged. Without `cum_seq_lens_q` each sequence has one query.
     """
     import numpy as np
 
@@ -377,8 +377,8 @@ def nsa_paged_attention(
     """Native sparse attention of one query for each sequence: the sum, by gates, of attention to
     the means of all blocks of `nsa_block_size` tokens (nsa_compress_paged_cache), to the tokens of
     the `select_blocks` blocks whose means score highest (the earlier of equal ones), and to the
-    last `window_size` tokens. A part without keys adds nothing; pages that the cache does not
-    have are left out; gates have the dtype of the queries or F32.
+    last `window_size` tokens. A part without keys adds nothing; pages that the cache does not have
+    are skipped; gates have the dtype of the queries or F32.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sparse attention over caches in e4m3: the indexer that picks keys, and latent attention to them.
+"""Sparse attention over caches in e4m3: the indexer that selects keys, and MLA over them.
 
 Two layouts of cache entries. The indexer's pages [block_size, 132] hold block_size * 128 bytes of
 e4m3, then a F32 scale for each row. A latent entry has 656 bytes: 512 of e4m3, 4 F32 scales for
@@ -94,8 +94,8 @@ def fused_fp8_indexer(
     weights_scale: float,
     dtypes: dict[str, str],
 ) -> tuple[Array, Array, Array]:
-    """All that the indexer needs of new tokens: queries rotated and in e4m3, their weights with the
-    scales, and keys after LayerNorm and rotation in e4m3 in the slots of the cache.
+    """The preparation of new tokens for the indexer: queries rotated and in e4m3, their weights
+    with the scales, and keys after LayerNorm and rotation in e4m3 in the slots of the cache.
 
     Tokens whose slot the cache does not have store no key. Positions that the table does not have
     use row 0.
@@ -187,10 +187,10 @@ def fp8_indexer_logits(
 def fp8_sparse_mla(
     query: Array, kv_cache: Array, indices: Array, topk_lens: Array, *, scale: float
 ) -> Array:
-    """Latent attention of each token to the entries that its first `topk_lens` indices name, 512 of
+    """MLA of each token over the entries given by its first `topk_lens` indices, 512 of
     latent and 64 of rotary key; the result is the weighted latent.
 
-    Indices that the cache does not have are left out; without any the result is zeros.
+    Indices outside the cache are skipped; without any entries the result is zeros.
     """
     import numpy as np
 

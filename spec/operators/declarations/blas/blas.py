@@ -224,7 +224,7 @@ def rot(x: Array, y: Array, c: Array, s: Array) -> tuple[Array, Array]:
 )
 def rotg(x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     """The rotation (c, s) that turns (x, y) into (r, 0). x becomes r, y becomes z, from which c and
-    s can be had again: z = s if |x| > |y|, else 1 / c, or 1 when c is 0."""
+    s can be reconstructed: z = s if |x| > |y|, else 1 / c, or 1 when c is 0."""
     steep = fn.absolute(x) <= fn.absolute(y)
     still = fn.equal(y, 0.0)  # nothing to turn
     r = fn.where(still, x, fn.copysign(fn.hypot(x, y), fn.where(steep, y, x)))

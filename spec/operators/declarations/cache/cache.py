@@ -62,7 +62,7 @@ def paged_caching(
     """Writes the keys and values of tokens into the slots of a paged cache.
 
     Slot s is row s % block_size of block s // block_size. Tokens with a negative slot, or one that
-    the cache does not have, are skipped. Of tokens with the same slot the last one stays.
+    the cache does not have, are skipped. Of tokens with the same slot the last one wins.
     """
     k_cache, v_cache = k_cache.copy(), v_cache.copy()
     blocks, _, block_size, _ = k_cache.shape

@@ -121,12 +121,12 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
     texts={"mode": ("constant", "reflect", "replicate", "circular")},
 )
 def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -> Any:
-    """More elements before and after those of each dimension.
+    """Pads each dimension at both ends.
 
-    `pad` lists pairs (before, after), beginning with the last dimension; negative numbers leave
-    elements out. pad_size is the list's size in bytes. The mode says what is added: "constant" a
-    value, "reflect" the neighbours in reverse order without the outermost element, "replicate" the
-    outermost element, "circular" those of the other end. Any other mode, or none, is "constant"."""
+    `pad` lists pairs (before, after), beginning with the last dimension; negative numbers crop.
+    pad_size is the list's size in bytes. The mode says what is added: "constant" a value, "reflect"
+    the neighbours in reverse order without the outermost element, "replicate" the outermost
+    element, "circular" those of the other end. Any other mode, or none, is "constant"."""
     rank = len(out.sizes)
     places = []
     for dim, (at, size) in enumerate(zip(out.at, x.sizes, strict=True)):
@@ -168,8 +168,8 @@ def flip(x: Array, *, dim: list[int], n: int) -> Array:
     lowered=True,
 )
 def roll(x: Array, *, shifts: list[int], dim: list[int], n: int) -> Array:
-    """Elements moved along the listed dimensions by the shifts; what leaves at one end comes in at
-    the other. Shifts of a dimension that is listed again add up."""
+    """Elements shifted along the listed dimensions; those shifted past one end reenter at the
+    other. Shifts of a dimension that is listed again add up."""
     import numpy as np
 
     for shift, axis in zip(shifts, dim, strict=True):

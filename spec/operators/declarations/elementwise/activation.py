@@ -39,13 +39,13 @@ def relu(x: Array) -> Array:
 
 @operator("Relu6(!y, x)", UNARY, umbrella=False)
 def relu6(x: Array) -> Array:
-    """x, moved into [0, 6]."""
+    """x clamped to [0, 6]."""
     return fn.minimum(fn.maximum(x, 0.0), 6.0)
 
 
 @operator("HardTanh(!output, input, float min_val, float max_val)", UNARY)
 def hardtanh(x: Array, *, min_val: float, max_val: float) -> Array:
-    """x, moved into [min_val, max_val]."""
+    """x clamped to [min_val, max_val]."""
     return fn.minimum(fn.maximum(x, min_val), max_val)
 
 
@@ -53,7 +53,7 @@ def hardtanh(x: Array, *, min_val: float, max_val: float) -> Array:
     "HardSwish(!output, input)", UNARY, public="nn.functional.hardswish(input, inplace=False)"
 )
 def hardswish(x: Array) -> Array:
-    """x times x + 3 moved into [0, 6], divided by 6."""
+    """x * clamp(x + 3, 0, 6) / 6."""
     return x * (fn.minimum(fn.maximum(x + 3.0, 0.0), 6.0) / 6.0)
 
 

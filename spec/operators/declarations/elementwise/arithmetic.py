@@ -24,7 +24,7 @@ BINARY_INTEGERS = """
 
 @operator("Abs(!y, x)", UNARY_NUMBERS, complex_as="form")
 def abs(x: Array) -> Array:
-    """The size of x. The smallest integer stays itself."""
+    """The absolute value of x. The smallest integer is unchanged."""
     return fn.absolute(x)
 
 
@@ -46,7 +46,7 @@ def neg(x: Array) -> Array:
     """,
 )
 def sign(x: Array) -> Array:
-    """1 above 0, -1 below, else 0: of NaN too."""
+    """1 above 0, -1 below, else 0, including for NaN."""
     return fn.where(x > 0, 1, fn.where(x < 0, -1, 0))
 
 

@@ -1,4 +1,4 @@
-"""Elementwise comparison, logic and choice; elementwise.py has `equal`. What is not 0 is true."""
+"""Elementwise comparison, logic and choice; elementwise.py has `equal`. Nonzero values are true."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Elementwise mathematics: arithmetic, powers and logarithms, comparison, constants.
 
-In F32 too these must hold for every number: forms that overflow or cancel on the way are avoided.
+These must be accurate for every number, also in F32: formulas with intermediate overflow or
+cancellation are avoided.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def log10(x: Array) -> Array:
 
 @operator("Log1p(!y, x)", UNARY, public="log1p(input)", complex_as="form")
 def log1p(x: Array) -> Array:
-    """log(1 + x), precise near 0."""
+    """log(1 + x), accurate near 0."""
     return fn.log1p(x)
 
 
@@ -216,7 +217,7 @@ def fmin(a: Array, b: Array) -> Array:
 
 @operator("Hypot(!output, input_a, input_b)", BINARY, public="hypot(input, other)")
 def hypot(a: Array, b: Array) -> Array:
-    """sqrt(a * a + b * b) without overflow on the way."""
+    """sqrt(a * a + b * b) without intermediate overflow."""
     return fn.hypot(a, b)
 
 
@@ -310,7 +311,7 @@ def ldexp(x: Array, exp: Array) -> Array:
     """,
 )
 def clip(x: Array, min_val: Array, max_val: Array) -> Array:
-    """x, moved into [min_val, max_val]; min_val when that is empty."""
+    """x clamped to [min_val, max_val]; min_val if that is empty."""
     return fn.maximum(fn.minimum(x, max_val), min_val)
 
 
@@ -352,8 +353,8 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: float) -> Ar
     """,
 )
 def lerp(start: Array, end: Array, weight: Array | None, *, weight_scalar: float) -> Array:
-    """From start (weight 0) to end (weight 1) on a line, exact at both of them. The weight is a
-    tensor, or a number when there is none. All are broadcast."""
+    """Linear interpolation from start (weight 0) to end (weight 1), exact at both ends. The weight
+    is a tensor, or a number when there is none. All are broadcast."""
     w = weight_scalar if weight is None else weight
     way = end - start
     return fn.where(fn.absolute(w) < 0.5, start + w * way, end - way * (1.0 - w))

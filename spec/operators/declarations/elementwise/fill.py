@@ -17,9 +17,8 @@ from ...language.model import operator
     rounds=True,
 )
 def cast(x: Array, *, dtypes: dict[str, str]) -> Array:
-    """x in the element type of y. Floats are rounded to nearest, and become integers towards zero:
-    NaN 0, and what is beyond the range its end. Integers keep their lowest bits. As BOOL, what is
-    not 0 is true."""
+    """x in the element type of y. Floats are rounded to nearest, and truncated to integers with
+    saturation; NaN becomes 0. Integers keep their lowest bits. As BOOL, nonzero values are true."""
     return fn.converted(x, dtypes["y"])
 
 

@@ -34,7 +34,7 @@ def exp2(x: Array) -> Array:
 
 @operator("Expm1(!y, x)", UNARY, public="expm1(input)", complex_as="form")
 def expm1(x: Array) -> Array:
-    """e^x - 1, precise near 0."""
+    """e^x - 1, accurate near 0."""
     return fn.expm1(x)
 
 
@@ -88,5 +88,6 @@ def atan2(a: Array, b: Array) -> Array:
 
 @operator("Lgamma(!y, x)", UNARY, public="lgamma(input)")
 def lgamma(x: Array) -> Array:
-    """The logarithm of the size of the gamma function: infinite at 0 and at negative integers."""
+    """The logarithm of the absolute value of the gamma function: infinite at 0 and at negative
+    integers."""
     return fn.lgamma(x)

@@ -1,6 +1,6 @@
 """Fourier transforms along the last dimensions, of complex numbers given as tensors of their real
-and of their imaginary parts, and of real numbers. Any strides will do, so other dimensions are a
-matter of views."""
+and of their imaginary parts, and of real numbers. Any strides are supported, so other dimensions
+are transformed by views."""
 
 from __future__ import annotations
 

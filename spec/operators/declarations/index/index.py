@@ -22,8 +22,7 @@ from ...language.model import operator
 def embedding(input: Array, weight: Array) -> Array:
     """Row input[..] of the weight for each index.
 
-    An index that the weight does not have leaves its row of the output as it was (in the
-    reference: 0)."""
+    An out-of-range index leaves its row of the output unchanged (in the reference: 0)."""
     import numpy as np
 
     inside = (input >= 0) & (input < weight.shape[0])
@@ -45,7 +44,7 @@ def embedding(input: Array, weight: Array) -> Array:
 def select_last_token_hidden(hidden_states: Array, input_offsets: Array) -> Array:
     """The hidden state of the last token of every sequence: row input_offsets[r + 1] - 1.
 
-    A row that does not exist leaves the output as it was (the reference says 0)."""
+    A row that does not exist leaves the output unchanged (in the reference: 0)."""
     import numpy as np
 
     hidden = hidden_states.reshape(-1, hidden_states.shape[2])
@@ -78,7 +77,7 @@ def _named_rows(index: Array, rows: int) -> list[tuple[int, int]]:
 def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: float) -> Array:
     """Adds alpha times slice i of the source to slice index[i] of the input, along a dimension.
 
-    Negative indices count from the end, others out of range are left out. Sums of 16-bit floats are
+    Negative indices count from the end, others out of range are ignored. Sums of 16-bit floats are
     rounded once. Integers wrap around, and the sum of booleans is true when one of them is."""
     import numpy as np
 
@@ -105,8 +104,8 @@ def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: flo
 def index_copy(input: Array, index: Array, source: Array, *, dim: int) -> Array:
     """The input with slice index[i] replaced by slice i of the source, along a dimension.
 
-    Negative indices count from the end, others out of range are left out; of several entries with
-    one index the last one stays."""
+    Negative indices count from the end, others out of range are ignored; of several entries with
+    one index the last one wins."""
     import numpy as np
 
     result = np.moveaxis(input.copy(), dim, 0)
@@ -130,10 +129,10 @@ def index_copy(input: Array, index: Array, source: Array, *, dim: int) -> Array:
     complex_as="parts",
 )
 def scatter(input: Array, indices: Array, updates: Array, *, axis: int, reduction: int) -> Array:
-    """The input with the updates written to the places that the indices name along an axis:
-    assigned (reduction 0; the last one stays), added (1) or multiplied (2).
+    """The input with the updates written at the given indices along an axis: assigned (reduction 0;
+    the last one wins), added (1) or multiplied (2).
 
-    Indices out of range, negative ones among them, are left out. Sums and products of 16-bit floats
+    Indices out of range, including negative ones, are ignored. Sums and products of 16-bit floats
     are rounded once."""
     import numpy as np
 
@@ -201,7 +200,6 @@ def masked_select(input: Array, mask: Array) -> Array:
 )
 @gather(flat=True)
 def take(out: Out, input: Array, indices: Array) -> Any:
-    """Elements of the input, seen as one line, at the places that the indices name; 0 where there
-    is none."""
+    """Elements of the flattened input at the given indices; 0 for invalid indices."""
     (i,) = out.at
     return input.at(indices[i])

@@ -1,7 +1,8 @@
-"""Elements picked by indices along a dimension, and updates folded into the places they name.
+"""Elements selected by indices along a dimension, and updates combined into the elements that they
+name.
 
-An index that names no place is never followed: what would be read there is 0, what would be
-written there is left out. Negative ones name a place only for index_reduce.
+Out-of-range indices are never followed: reads give 0, writes are ignored. Negative indices are
+valid only for index_reduce.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def gather(input: Array, index: Array, *, dim: int) -> Array:
     kernel="gather",
 )
 def index_select(input: Array, index: Array, *, dim: int) -> Array:
-    """The slices of the input that the index names along a dimension, in the order of the index.
+    """The slices of the input at the given indices along a dimension, in the order of the index.
 
     An index out of range gives zeros; so does a negative one."""
     import numpy as np
@@ -138,11 +139,10 @@ def _named(index: Array, dim: int, size: int) -> tuple[Array, Any]:
     complex_as="parts",
 )
 def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
-    """The input with every element of src added at the place that the index names along a
-    dimension.
+    """The input with every element of src added at the given index along a dimension.
 
     Along the other dimensions the index may be shorter than the input, not longer. Indices out of
-    range, negative ones among them, are left out. Sums of 16-bit floats are rounded once, integers
+    range, including negative ones, are ignored. Sums of 16-bit floats are rounded once, integers
     wrap around, and the sum of booleans is true when one of them is."""
     inside, places = _named(index, dim, input.shape[dim])
     return _folded(input, places, src[inside], SUM, True)
@@ -165,12 +165,12 @@ def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
 def scatter_reduce(
     input: Array, index: Array, src: Array, *, dim: int, reduce: int, include_self: bool
 ) -> Array:
-    """The input with the elements of src folded into the places that the index names along a
+    """The input with the elements of src combined into the elements at the given indices along a
     dimension: their sum, product, mean, largest or smallest.
 
     The input's own element is one of them with `include_self`, else it is replaced; elements that
     no index names stay. Along the other dimensions the index may be shorter than the input, not
-    longer. Indices out of range, negative ones among them, are left out. 16-bit floats are rounded
+    longer. Indices out of range, including negative ones, are ignored. 16-bit floats are rounded
     once, NaN is the largest and the smallest, integers wrap around, and their means are rounded
     down."""
     inside, places = _named(index, dim, input.shape[dim])
@@ -198,7 +198,7 @@ def index_reduce(
     sum, product, mean, largest or smallest.
 
     The input's own slice is one of them with `include_self`, else it is replaced; slices that no
-    index names stay. Negative indices count from the end, others out of range are left out. 16-bit
+    index names stay. Negative indices count from the end, others out of range are ignored. 16-bit
     floats are rounded once, NaN is the largest and the smallest, integers wrap around, and their
     means are rounded down."""
     import numpy as np

@@ -183,8 +183,8 @@ def complex_eigh(x_real: Array, x_imag: Array) -> Any:
     kernel=True,
 )
 def eig(x_real: Array, x_imag: Array) -> Any:
-    """The eigenvalues w of a square matrix, in no order, and eigenvectors of size 1, the columns of
-    v: x v = v diag(w). NaN for a matrix with NaN."""
+    """The eigenvalues w of a square matrix, in no particular order, and eigenvectors of length 1,
+    the columns of v: x v = v diag(w). NaN for a matrix with NaN."""
     import numpy as np
 
     return _split(*np.linalg.eig(x_real + 1j * x_imag))

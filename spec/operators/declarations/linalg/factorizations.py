@@ -142,8 +142,8 @@ def qr(x: Array) -> tuple[Array, Array]:
 )
 def svd(x: Array) -> tuple[Array, Array, Array]:
     """The singular values s, from the largest to the smallest, with the singular vectors: the
-    columns of u and the rows of vh are orthonormal, and x = u diag(s) vh. Which of all such vectors
-    they are is not said."""
+    columns of u and the rows of vh are orthonormal, and x = u diag(s) vh. The vectors are not
+    unique."""
     import numpy as np
 
     u, s, vh = np.linalg.svd(x, full_matrices=False)
@@ -161,8 +161,8 @@ def svd(x: Array) -> tuple[Array, Array, Array]:
 )
 def eigh(x: Array) -> tuple[Array, Array]:
     """The eigenvalues w of a symmetric matrix, from the smallest to the largest, and its
-    eigenvectors, the orthonormal columns of v: x v = v diag(w). Which of all such vectors they are
-    is not said. Only the lower triangle of x is read."""
+    eigenvectors, the orthonormal columns of v: x v = v diag(w). The vectors are not unique. Only
+    the lower triangle of x is read."""
     import numpy as np
 
     w, v = np.linalg.eigh(x)
@@ -182,7 +182,7 @@ def matrix_exp(x: Array) -> Array:
     import numpy as np
 
     def exponential(matrix: Array) -> Array:
-        # Halved until the sum is short, then squared as often.
+        # Scaling and squaring: halved until the sum is short, then squared as often.
         halvings = max(int(np.frexp(np.abs(matrix).sum(axis=0).max(initial=0.0))[1]), 0)
         term = result = np.eye(len(matrix))
         for k in range(1, 25):

@@ -52,7 +52,7 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
 )
 @gather(batch=0, split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)))
 def kron(out: Out, x1: Array, x2: Array) -> Any:
-    """The Kronecker product: every element of x1 times all of x2."""
+    """The Kronecker product: every element of x1 times the whole x2."""
     return x1[out.at[::2]] * x2[out.at[1::2]]
 
 

@@ -104,7 +104,7 @@ def hinge_embedding_loss(input: Array, target: Array, *, margin: float, reductio
     cases=CASES,
 )
 def huber_loss(input: Array, target: Array, *, delta: float, reduction: int) -> Array:
-    """Half the squared difference below delta, and on from there on a line."""
+    """Half the squared difference below delta, and linear from there on."""
     away = fn.absolute(input - target)
     line = delta * (away - 0.5 * delta)
     return _reduced(fn.where(away < delta, 0.5 * away * away, line), reduction)
@@ -138,7 +138,7 @@ def smooth_l1_loss(input: Array, target: Array, *, beta: float, reduction: int) 
     """,
 )
 def cross_entropy(x: Array, target: Array) -> Array:
-    """-log of the target's softmax among its row; 0 where the target is no column."""
+    """-log of the target's softmax among its row; 0 where the target is out of range."""
     shifted = x - fold_max(x)
     here = fn.equal(position(x), expand(target))
     loss = fn.log(fold_sum(fn.exp(shifted))) - fold_sum(fn.where(here, shifted, 0.0))
@@ -160,7 +160,7 @@ def multi_margin_loss(
     input: Array, target: Array, weight: Array | None, *, p: int, margin: float, reduction: int
 ) -> Array:
     """The sum over all columns c but the target t of max(0, margin - x_t + x_c)^p, divided by the
-    number of columns, times the target's weight; 0 where the target is no column."""
+    number of columns, times the target's weight; 0 where the target is out of range."""
     here = fn.equal(position(input), expand(target))
     excess = fn.maximum(margin - fold_sum(fn.where(here, input, 0.0)) + input, 0.0)
     loss = fold_mean(fn.where(here, 0.0, excess if p == 1 else excess * excess))

@@ -22,7 +22,7 @@ from ...language.views import expand
 )
 def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
     """c = alpha * a @ b + beta * c, of matrices or of batches of them; c is not read when beta is
-    0. Any strides will do, so transposed views too."""
+    0. Any strides are supported, including transposed views."""
     product = alpha * (a @ b)
     return product if beta == 0 else product + beta * c
 

@@ -1,6 +1,6 @@
 """Feed-forward blocks: one, and the many of a mixture of experts.
 
-What lies between the products is rounded to the dtype of the activations, as it is stored there.
+Values between the products are rounded to the dtype of the activations, in which they are stored.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def fused_ffn(
 def _experts(
     x: Array, ids: Array, scales: Array, w1: Any, w2: Any, kind: int, dtype: str, *biases: Array
 ) -> Array:
-    """Each token through its experts, summed with its scales. Ids that are no expert give nothing.
+    """The results of each token's experts, summed with its scales. Invalid expert ids are ignored.
     `w1` and `w2` give the matrix of an expert."""
     import numpy as np
 

@@ -220,9 +220,9 @@ def moe_align(
     expert_map: Array = None,
 ) -> tuple[Array, Array, Array]:
     """Groups the pairs (token, choice) by expert in blocks of `block_size`, filled up with the
-    number of pairs. Pairs with id -1 form the first group, labelled -1. Other ids that are no
-    expert, and pairs that `expert_map` (I32 [num_experts]: local expert or -1) sends to -1, are
-    left out. What lies beyond the last block is filled up too, with -1 among the experts."""
+    number of pairs. Pairs with id -1 form the first group, labelled -1. Other invalid ids, and
+    pairs that `expert_map` (I32 [num_experts]: local expert or -1) sends to -1, are left out.
+    Entries beyond the last block are filled too, with -1 among the experts."""
     import numpy as np
 
     ids = np.asarray(topk_ids).reshape(-1)
@@ -262,7 +262,7 @@ def prepare_moe_input(
     topk_ids: Array, *, num_experts: int, n: int, k: int
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Sizes and permutations for grouped products: where each expert's rows begin, which token a
-    row comes from, and which row a pair became. Ids that are no expert give no row (0 in both)."""
+    row comes from, and which row a pair became. Invalid expert ids give no row (0 in both)."""
     import numpy as np
 
     ids = np.asarray(topk_ids)

@@ -58,8 +58,8 @@ def add_rms_norm(a: Array, b: Array, weight: Array, *, epsilon: float) -> tuple[
 def layer_norm(
     input: Array, weight: Array, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
-    """Rows brought to mean 0 and variance 1, times weight, plus bias; if asked for, the rows before
-    those two, and their standard deviations, sqrt(variance + eps)."""
+    """Rows normalised to mean 0 and variance 1, times weight, plus bias; if asked for, the rows
+    before those two, and their standard deviations, sqrt(variance + eps)."""
     away = input - fold_mean(input)
     deviation = fn.sqrt(fold_mean(away * away) + eps)
     standard = away / deviation
@@ -100,7 +100,7 @@ def batch_norm(
 def channel_norm(
     input: Array, weight: Array, bias: Array, *, dim: list[int], dim_size: int, eps: float
 ) -> Array:
-    """The input brought to mean 0 and variance 1 over the listed dimensions, times weight, plus
+    """The input normalised to mean 0 and variance 1 over the listed dimensions, times weight, plus
     bias, which may have strides of 0: the norms of groups, instances and batches."""
     away = input - fold_mean(input, axis=dim)
     return away * (fn.rsqrt(fold_mean(away * away, axis=dim) + eps) * weight) + bias

@@ -121,13 +121,13 @@ def random_uniform(
     dtypes: dict[str, str],
     shapes: dict[str, tuple[int, ...]],
 ) -> Array:
-    """Random numbers that are equally frequent from low to high: low + (high - low) u, where u is
+    """Random numbers from the uniform distribution on [low, high): low + (high - low) u, where u is
     at least 0, less than 1, and a multiple of 2^-24 (F16: 2^-11, BF16: 2^-8, F64: 2^-53).
 
     The numbers are the words of Philox 4x32-10 in row-major order, of which the topmost bits are
     taken: one of 32 bits for each element, for F64 one of 64. The seed is the key, and the counter
     of the first block of four words is `offset`, so that n elements use up (n + 3) / 4 blocks, of
-    F64 (n + 1) / 2. Neither the number of threads nor the strides matter."""
+    F64 (n + 1) / 2. The result does not depend on the number of threads or the strides."""
     import numpy as np
 
     digits, wide = _DIGITS[dtypes["y"]], dtypes["y"] == "F64"
@@ -154,7 +154,7 @@ def random_normal(
     dtypes: dict[str, str],
     shapes: dict[str, tuple[int, ...]],
 ) -> Array:
-    """Random numbers of a normal distribution: mean + std z, by the method of Box and Muller.
+    """Random numbers from a normal distribution: mean + std z, by the method of Box and Muller.
 
     From two words of Philox 4x32-10 come a u above 0 and at most 1 and a v from 0 and below 1, both
     multiples of 2^-24; two elements, one after the other, are sqrt(-2 log u) times cos(2 pi v) and
@@ -190,7 +190,7 @@ def random_integers(
     shapes: dict[str, tuple[int, ...]],
 ) -> Array:
     """Random integers from low to high - 1: low + floor((high - low) w / 2^64), where w are the
-    words of 64 bits of Philox 4x32-10. Those that the element type does not have wrap around.
+    words of 64 bits of Philox 4x32-10. Values out of range of the element type wrap around.
 
     What the seed and the offset are is as for random_uniform; n elements use up (n + 1) / 2 blocks.
     """

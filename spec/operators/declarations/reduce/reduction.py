@@ -57,7 +57,7 @@ def prod(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array
     complex_as="parts",
 )
 def mean(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
-    """The mean over the listed dimensions: NaN of nothing."""
+    """The mean over the listed dimensions; NaN if they are empty."""
     return fold_mean(input, axis=dim)
 
 
@@ -133,8 +133,8 @@ _PLACE = """
     """,
 )
 def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
-    """Where the largest element over the listed dimensions stands, counted in the row-major order
-    of these: the first of equal ones, and the first NaN if there is one."""
+    """The index of the largest element over the listed dimensions, in the row-major order of these:
+    the first of equal ones, and the first NaN if there is one."""
     return _place(input, dim, "argmax")
 
 
@@ -152,8 +152,8 @@ def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Arr
     """,
 )
 def argmin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
-    """Where the smallest element over the listed dimensions stands, counted in the row-major order
-    of these: the first of equal ones, and the first NaN if there is one."""
+    """The index of the smallest element over the listed dimensions, in the row-major order of
+    these: the first of equal ones, and the first NaN if there is one."""
     return _place(input, dim, "argmin")
 
 
@@ -200,7 +200,7 @@ def _variance(x: Array, mean: Array, dim: list[int], unbiased: bool) -> Array:
 )
 def var(input: Array, *, dim: list[int], dim_size: int, unbiased: bool, keepdim: bool) -> Array:
     """The variance over the listed dimensions: of n elements divided by n, or by n - 1 when
-    `unbiased`. NaN when that is nothing."""
+    `unbiased`. NaN if the divisor is 0."""
     return _variance(input, fold_mean(input, axis=dim), dim, unbiased)
 
 
@@ -236,7 +236,8 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def _norm(difference: Array, p: float, axis: int | None) -> Array:
-    """The p-norm: the count of what is not 0 for p = 0, the largest for p = inf."""
+    """The p-norm: the number of nonzero elements for p = 0, the largest absolute value for p =
+    inf."""
     import numpy as np
 
     size = np.abs(difference)

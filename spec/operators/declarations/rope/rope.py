@@ -86,8 +86,8 @@ def mrope(
 ) -> tuple[Array, Array]:
     """Rotary embedding with three positions (time, height, width) for each token.
 
-    Pairs are (i, i + rotary_dim/2) within each head; what lies behind rotary_dim is copied. The
-    pairs take their angles from time, height and width in three sections, or in turn when
+    Pairs are (i, i + rotary_dim/2) within each head; elements after rotary_dim are copied. The
+    pairs take their angles from time, height and width in three sections, or interleaved if
     `interleaved`. Positions that the tables do not have use row 0.
     """
     import numpy as np

@@ -81,7 +81,7 @@ def _running(input: Array, dim: int, reaches: Any) -> tuple[Array, Array]:
     """,
 )
 def cummax(input: Array, *, dim: int) -> tuple[Array, Array]:
-    """The largest of all elements up to each one along a dimension, and where it stood: the last of
+    """The largest of all elements up to each one along a dimension, and its index: the last of
     equal ones. A NaN is larger than everything, and the last one counts."""
     return _running(input, dim, lambda x, best: x >= best)
 
@@ -100,6 +100,6 @@ def cummax(input: Array, *, dim: int) -> tuple[Array, Array]:
     """,
 )
 def cummin(input: Array, *, dim: int) -> tuple[Array, Array]:
-    """The smallest of all elements up to each one along a dimension, and where it stood: the last
-    of equal ones. A NaN is smaller than everything, and the last one counts."""
+    """The smallest of all elements up to each one along a dimension, and its index: the last of
+    equal ones. A NaN is smaller than everything, and the last one counts."""
     return _running(input, dim, lambda x, best: x <= best)

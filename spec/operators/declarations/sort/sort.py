@@ -33,7 +33,7 @@ def _order(lines: Array, descending: bool) -> Array:
     sizes={"V": "replaced(S, dim, k)"},
 )
 def topk(input: Array, *, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
-    """The k largest (else smallest) elements along a dimension, and where they stood.
+    """The k largest (else smallest) elements along a dimension, and their indices.
 
     NaN counts as the largest number; of equal elements the earlier comes first. They are in order
     when `sorted`, else in any order."""
@@ -61,7 +61,8 @@ def kthvalue(
     keepdim: int,
     shapes: dict[str, tuple[int, ...]],
 ) -> tuple[Array, Array]:
-    """The k-th smallest element along a dimension (k counts from 1), and where one such stood.
+    """The k-th smallest element along a dimension (k counts from 1), and the index of one such
+    element.
 
     NaN counts as the largest number. `keepdim` says that the dimension stays with size 1, which the
     outputs' shapes show."""
@@ -85,7 +86,7 @@ def kthvalue(
 def histc(x: Array, *, bins: int, min_val: float, max_val: float) -> Array:
     """How many elements fall into each of `bins` bins of equal width between min_val and max_val.
 
-    max_val itself belongs to the last bin; what lies outside, and NaN, is not counted."""
+    max_val itself belongs to the last bin; values outside, and NaN, are not counted."""
     import numpy as np
 
     inside = x[(x >= min_val) & (x <= max_val)]
@@ -105,10 +106,9 @@ def histc(x: Array, *, bins: int, min_val: float, max_val: float) -> Array:
     defaults={"descending": "False", "stable": "False"},
 )
 def sort(input: Array, *, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
-    """The elements in order along a dimension, and where they stood.
+    """The elements sorted along a dimension, and their indices.
 
-    NaN counts as the largest number. Equal elements keep their order, whether `stable` asks for it
-    or not."""
+    NaN counts as the largest number. Equal elements keep their order, whatever `stable` is."""
     import numpy as np
 
     shape = np.shape(input)
@@ -132,9 +132,9 @@ def sort(input: Array, *, dim: int, descending: bool, stable: bool) -> tuple[Arr
 )
 def searchsorted(sorted_sequence: Array, values: Array, *, right: bool) -> Array:
     """How many elements of an ascending sequence are smaller than each value, or with `right` not
-    larger: where it would have to be put in. All of them for a NaN.
+    larger: the position at which it would be inserted. All of them for a NaN.
 
-    Each row of values has a sequence of its own, or all have the same one."""
+    Each row of values has its own sequence, or all share one."""
     import numpy as np
 
     side: Any = "right" if right else "left"

@@ -115,8 +115,8 @@ def max_pool_with_indices(
     ceil_mode: bool,
     shapes: dict[str, tuple[int, ...]],
 ) -> tuple[Array, Array]:
-    """max_pool, and where in its image each element stands: the place in row-major order, of the
-    first of equal elements."""
+    """max_pool, and the row-major index of each element in its image: of the first of equal
+    elements."""
     import numpy as np
 
     out = Out(tuple(map(np.arange, shapes["y"][2:])), shapes["y"][2:])
@@ -235,7 +235,7 @@ def adaptive_max_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
 def adaptive_max_pool_with_indices(
     x: Array, *, output_size: list[int], n: int, shapes: dict[str, tuple[int, ...]]
 ) -> tuple[Array, Array]:
-    """adaptive_max_pool, and where in its image each element stands."""
+    """adaptive_max_pool, and the index of each element in its image."""
     import numpy as np
 
     out = Out(tuple(map(np.arange, shapes["y"][2:])), shapes["y"][2:])

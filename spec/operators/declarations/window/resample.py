@@ -194,11 +194,12 @@ def _placed(at: Any, size: Any, align_corners: Any, padding_mode: Any) -> Any:
 def grid_sample(
     out: Out, x: Array, grid: Array, *, mode: Any, padding_mode: Any, align_corners: Any
 ) -> Any:
-    """Elements of an image at the places that a grid lists: -1 and 1 are the edges of a dimension,
+    """Samples of an image at the positions in a grid: -1 and 1 are the edges of a dimension,
     or with align_corners the middles of its outermost elements; the last dimension comes first.
 
     "bilinear" blends the two neighbours of each dimension, "bicubic" four (for two dimensions),
-    "nearest" takes the nearest element, ties to even. The padding mode says what lies around."""
+    "nearest" takes the nearest element, ties to even. The padding mode defines the values
+    outside."""
     rank = len(out.sizes) - 1
     channel, *point = out.at
     places: list[list[tuple[Any, Any]]] = []
@@ -281,9 +282,9 @@ def fold(
     paddings: Any,
     dilations: Any,
 ) -> Any:
-    """Windows put back into an image, the other way round than unfold: row (c, i, j) of column
+    """Windows put back into an image, the inverse of unfold: row (c, i, j) of column
     (p, q) is added to the element (i, j) of the window of channel c that begins at (p, q) times the
-    strides. What falls into the padding is lost. Without lists of them, strides and dilations are
+    strides. Elements in the padding are dropped. Without lists of them, strides and dilations are
     1, paddings 0."""
     channel, *point = out.at
     kernel = items(kernel_sizes, 2, 1)
