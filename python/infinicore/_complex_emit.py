@@ -37,7 +37,7 @@ def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[s
     elif way in _WAYS:
         made = _WAYS[way](this, list(inputs), values)
     else:
-        raise TypeError(f"{name}: complex numbers are not taken: expected real ones")
+        raise TypeError(f"{name}: complex numbers are not supported: expected real ones")
     if out is None:
         return made
     target = out[0] if isinstance(out, (tuple, list)) else out
@@ -174,7 +174,7 @@ def _written(this: Function, out: Any, values: dict[str, Any]) -> Tensor:
         real = {**values, "std": values["std"] * math.sqrt(0.5)}
         imag = {**real, "mean": 0.0}
     elif this.name != "random_uniform":
-        raise TypeError(f"{this.name}: complex numbers are not taken: expected real ones")
+        raise TypeError(f"{this.name}: complex numbers are not supported: expected real ones")
     target = out[0] if isinstance(out, (tuple, list)) else out
     for place, given in zip(parts(target), (real, imag), strict=True):
         emit(this.name, out=place, **given)

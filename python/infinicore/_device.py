@@ -111,7 +111,7 @@ class device:  # noqa: N801
                 raise ValueError(f"device: index must be left out when it is part of {word!r}")
             word, _, number = word.partition(":")
             if not number.isdigit():
-                raise ValueError(f"device: expected a number behind the colon in {type!r}")
+                raise ValueError(f"device: expected a number after the colon in {type!r}")
             index = int(number)
         return _at(*_place(word, 0 if index is None else _checked(index)))
 

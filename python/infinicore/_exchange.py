@@ -126,7 +126,7 @@ def frombuffer(buffer: Any, *, dtype: dtype_class, count: int = -1, offset: int 
     if count < 0:
         if (len(raw) - offset) % kind.itemsize:
             raise ValueError(
-                f"frombuffer: {len(raw) - offset} bytes are no whole number of elements"
+                f"frombuffer: {len(raw) - offset} bytes are not a multiple of the element size"
             )
         count = left
     if count > left:

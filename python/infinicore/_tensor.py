@@ -121,7 +121,7 @@ class _Methods(Methods):
                 raise IndexError(f"flatten: a dim is {dim}: expected one of {rank} dimensions")
         first, last = start_dim % rank, end_dim % rank
         if first > last:
-            raise RuntimeError("flatten: start_dim comes behind end_dim")
+            raise RuntimeError("flatten: start_dim comes after end_dim")
         if first == last:
             return self
         sizes = self.shape

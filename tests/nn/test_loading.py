@@ -82,9 +82,9 @@ def test_elements_at_odd_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "data", "length", "text"),
     [
-        (b"{", b"", None, "the header is no JSON"),
+        (b"{", b"", None, "the header is not JSON"),
         (b"{}", b"", 1 << 40, "does not fit"),
-        ({"a": 3}, b"", None, "'a' has no proper entry"),
+        ({"a": 3}, b"", None, "'a' has an invalid entry"),
         (
             {"a": {"dtype": "F4", "shape": [2], "data_offsets": [0, 8]}},
             b"0" * 8,
@@ -95,19 +95,19 @@ def test_elements_at_odd_places(tmp_path: Path) -> None:
             {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}},
             b"0" * 8,
             None,
-            "the bytes of 'a' are not where it says",
+            "the bytes of 'a' are out of place",
         ),
         (
             {"a": {"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}},
             b"0" * 8,
             None,
-            "the bytes of 'a' are not where it says",
+            "the bytes of 'a' are out of place",
         ),
         (
             {"a": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}},
             b"0" * 8,
             None,
-            "the bytes of 'a' are not where it says",
+            "the bytes of 'a' are out of place",
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_file_that_is_truncated_while_it_is_loaded(tmp_path: Path) -> None:
     target = nn.Linear(512, 512, bias=False)
     with pytest.raises(ValueError, match=f"{path}: truncated from {size} to 4096 bytes"):
         nn.load_safetensors(target, path, rename=Truncating(x="y"))
-    with pytest.raises(ValueError, match="the bytes of 'weight' are not where it says"):
+    with pytest.raises(ValueError, match="the bytes of 'weight' are out of place"):
         nn.read_safetensors(path)
 
 

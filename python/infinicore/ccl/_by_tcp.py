@@ -331,6 +331,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         more = connection.recv(size - len(data))
         if not more:
-            raise ConnectionError("whoever listens there hangs up")
+            raise ConnectionError("the program that listens there closed the connection")
         data += more
     return data

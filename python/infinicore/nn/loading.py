@@ -63,9 +63,9 @@ def map_safetensors(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"read_safetensors: {file}: the header is no JSON: {error}") from None
+        raise ValueError(f"read_safetensors: {file}: the header is not JSON: {error}") from None
     if not isinstance(header, dict):
-        raise ValueError(f"read_safetensors: {file}: the header is no JSON object")
+        raise ValueError(f"read_safetensors: {file}: the header is not a JSON object")
     header.pop("__metadata__", None)
     made = {name: _tensor(file, name, row, pages, 8 + length) for name, row in header.items()}
     return made, pages
@@ -84,10 +84,10 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
     try:
         kind, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry") from None
+        raise ValueError(f"read_safetensors: {file}: {name!r} has an invalid entry") from None
     sizes = shape if isinstance(shape, list) else [None]
     if not all(type(each) is int for each in (*sizes, begin, end)):
-        raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry")
+        raise ValueError(f"read_safetensors: {file}: {name!r} has an invalid entry")
     if not isinstance(kind, str) or kind not in _CODES:
         raise ValueError(f"read_safetensors: {file}: {name!r} has type {kind!r}, which is unknown")
     code = ALL[_CODES[kind]]
@@ -99,7 +99,7 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
         or not 0 <= begin <= end <= len(pages) - base
         or end - begin != count
     ):
-        raise ValueError(f"read_safetensors: {file}: the bytes of {name!r} are not where it says")
+        raise ValueError(f"read_safetensors: {file}: the bytes of {name!r} are out of place")
     if count == 0:
         return _core.empty(shape, code, Device("cpu"))
     whole = _core.from_object(memoryview(pages)[base + begin : base + end], "read_safetensors")

@@ -32,7 +32,7 @@ def split(
     whole = input.shape[at]
     if isinstance(given, (tuple, list)):
         if sum(given) != whole or any(size < 0 for size in given):
-            raise RuntimeError(f"split: sizes {tuple(given)} don't give the size {whole}")
+            raise RuntimeError(f"split: sizes {tuple(given)} don't add up to the size {whole}")
         return _parts(input, at, given)
     if given is None or given < 0 or (given == 0 and whole):
         raise RuntimeError(f"split: split_size is {given}: expected 1 or more")

@@ -87,10 +87,10 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if -1 in sizes:
         known = math.prod(size for size in sizes if size != -1)
         if sizes.count(-1) > 1 or not known or input.shape[at] % known:
-            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't give {input.shape[at]}")
+            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't make up {input.shape[at]}")
         sizes[sizes.index(-1)] = input.shape[at] // known
     if math.prod(sizes) != input.shape[at]:
-        raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't give {input.shape[at]}")
+        raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't make up {input.shape[at]}")
     return input.view(*input.shape[:at], *sizes, *input.shape[at + 1 :])
 
 

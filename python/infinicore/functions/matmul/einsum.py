@@ -41,7 +41,7 @@ def _terms(equation: str, ranks: list[int]) -> tuple[list[str], str]:
         once = sorted(c for c in set(letters) if letters.count(c) == 1 and c not in spare)
         result = spare + "".join(once)
     if len(set(result)) != len(result) or any(c not in "".join(inputs) for c in result):
-        raise RuntimeError(f"einsum: the result {right!r} in {equation!r} is not understood")
+        raise RuntimeError(f"einsum: the result {right!r} in {equation!r} is invalid")
     return inputs, result
 
 
