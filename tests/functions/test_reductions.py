@@ -167,3 +167,11 @@ def test_bad_arguments() -> None:
         infinicore.mean(infinicore.tensor([1, 2]))
     with pytest.raises((ValueError, RuntimeError)):
         infinicore.amax(infinicore.ones(0))
+
+
+def test_nansum_of_a_broadcast_tensor() -> None:
+    row = infinicore.tensor([1.0, float("nan"), 2.0])
+    x = row.expand(5, 3)
+    assert infinicore.nansum(x).item() == 15 and infinicore.nansum(x, 0).tolist() == [5, 0, 10]
+    assert infinicore.nansum(x, dtype=infinicore.int64).item() == 15
+    assert infinicore.op.nansum(row, dim=[0]).tolist() == 3

@@ -139,12 +139,13 @@ def nansum(
     >>> infinicore.nansum(infinicore.tensor([1., float("nan")]))
     tensor(1.)
     """
-    if category(input.dtype) > 1:
+    if input.dtype.is_complex:
         zero = tensor_for(0, input.dtype, input.device)
         input = emit("where", emit("isnan", input), zero, input)
     if dtype is not None:
         input = cast_to(input, dtype)
-    return _narrowed("sum", input, dim, keepdim, dtype, out)
+    name = "nansum" if input.dtype.is_floating_point else "sum"
+    return _narrowed(name, input, dim, keepdim, dtype, out)
 
 
 @function

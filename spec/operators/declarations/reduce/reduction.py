@@ -37,6 +37,18 @@ def sum(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
 
 
 @operator(
+    f"NanSum(!output, input, {_DIMS}, bool keepdim)",
+    """
+    out output =input [*S, -dim]
+    input      F+     [*S]
+    """,
+)
+def nansum(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """The sum over the listed dimensions of what is not NaN."""
+    return fold_sum(fn.where(fn.isnan(input), 0.0, input), axis=dim)
+
+
+@operator(
     f"Prod(!output, input, {_DIMS}, bool keepdim)",
     """
     out output +input     [*S, -dim]
