@@ -26,7 +26,7 @@ OTHERS = {
     "Tensor.to": "floats saturate when cast to integers; torch's wrap",
     "Tensor.resize_": "growing a tensor allocates new memory, which its views do not share",
     "nn.functional.rms_norm": "eps defaults to 1e-5, as in InfiniCore; torch's is machine epsilon",
-    "special.laguerre_polynomial_l": "degrees up to 32,768, as for Legendre's; torch takes any",
+    "special.laguerre_polynomial_l": "NaN above degree 32,768, as Legendre's; torch takes any",
     "manual_seed": "the same seed gives different numbers from torch's",
 }
 # Names of torch that there are none of here: patterns of functions and of methods.

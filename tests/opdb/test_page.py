@@ -35,8 +35,7 @@ def test_others() -> None:
     assert x.tolist() == [0, 0, 0, 0]
     small = infinicore.tensor([[0.01]])
     assert nn.functional.rms_norm(small, (1,)).item() < 0.96
-    with pytest.raises(ValueError, match="at most"):
-        infinicore.special.laguerre_polynomial_l(small, 1 << 20)
+    assert infinicore.special.laguerre_polynomial_l(small, 1 << 20).isnan().item()
     z = infinicore.tensor([1j])
     z.conj().fill_(0)
     assert z.tolist() == [1j]
