@@ -1,6 +1,5 @@
-// Hurwitz' zeta function and the incomplete gamma functions. Elements whose result follows from
-// what they are come first; the others are collected, so that vectors hold only those that need
-// terms, and their sums end where the terms do not count any more.
+// The Hurwitz zeta function and the incomplete gamma functions. Special values are answered first;
+// the other elements are gathered into vectors, whose series stop once they have converged.
 #include <algorithm>
 
 #include "elementwise/pairs.h"
@@ -12,7 +11,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr size_t kPiece = 256;
 
-// Pairs that are computed together; the place and the weight of each in the results.
+// Argument pairs to evaluate together, with the index and the weight of each in the results.
 template <size_t most>
 struct Collected {
     static constexpr size_t kRoom = most + kWidth<double>;
@@ -50,7 +49,7 @@ INFINI_SIMD F64 inverse_power(F64 a, F64 s) {
         return detail::power_wide(a, F64(-s));
 }
 
-// The sum of (q + k)^-s for q > 0: some terms, and Euler's and Maclaurin's formula for the rest.
+// The sum of (q + k)^-s for q > 0: leading terms, and the Euler-Maclaurin formula for the rest.
 template <bool precise>
 [[gnu::noinline]] F64 zeta_above(F64 s, F64 q) {
     constexpr double kBernoulli[] = {// B_2k / (2k)!, from k = 1 on
@@ -84,7 +83,7 @@ template <bool precise>
     return total;
 }
 
-// The terms below 0 are those of another such sum, up to their sign.
+// For q < 0 the terms with q + k < 0 are, up to their sign, the difference of two such sums.
 void add_zeta(Collected<3 * kPiece> &sums, double s, double q, size_t at) {
     if (q > 0) return sums.add(s, q, at);
     const double rest = q - std::floor(q), sign = std::fmod(s, 2.0) != 0 ? -1 : 1;
@@ -129,7 +128,7 @@ constexpr double kNear = 1.5;   // up to here, and below a + 1, a power series
 constexpr double kLarge = 400;  // from here on the series is long
 constexpr int kMostTerms = 1000;
 
-// x^a e^-x / gamma(a), for large a by Stirling's series, where the logarithms would cancel.
+// x^a e^-x / gamma(a). For large a the logarithms would cancel, so Stirling's series is used.
 INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
     const F64 direct = exp(F64(a * log(x) - (x + detail::lgamma_wide(a))));
     const auto small = a < broadcast<F64>(10);
@@ -151,12 +150,12 @@ INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
         total += term;
         if (all(term < total * least)) break;
     }
-    // Without a division by a, which may be next to 0.
+    // No division by a, which may be close to 0.
     const F64 small = exp(F64(a * log(x) - (x + detail::lgamma_wide(F64(a + 1.0)))));
     return total * select(a < broadcast<F64>(9), small, gamma_factor(a, x) / a);
 }
 
-// The upper function as a continued fraction, for x > a + 1, by Lentz' method.
+// The upper function for x > a + 1: a continued fraction, by Lentz's method.
 [[gnu::noinline]] F64 upper_fraction(F64 a, F64 x, double least) {
     F64 b = x + 1.0 - a, c = broadcast<F64>(0x1p1000), d = 1.0 / b, h = d;
     for (int i = 1; i < kMostTerms; ++i) {

@@ -1,5 +1,5 @@
-// Functions of two numbers whose loops end by themselves: maps as programs are, in doubles, with
-// code of their own.
+// Binary elementwise functions whose loop counts depend on the data, which programs cannot express:
+// maps in doubles with hand-written inner functions.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace infini::cpu {
 
-// The result of tensors 1 and 2 goes into tensor 0; `cost` is that of an element, in operations.
+// Tensor 0 = compute(tensor 1, tensor 2); `cost`: operations for each element.
 std::unique_ptr<Plan> plan_pairs(const Operation &operation, BlockFunction compute, int cost);
 
-// Operands of a block, in pieces: f(a, b, y, n) for at most `most` elements, which are followed by
-// a vector of others.
+// Calls f(a, b, y, n) for chunks of at most `most` elements. The buffers are padded by one vector,
+// so that f may read and write whole vectors.
 template <size_t most, class F>
 void each_piece(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n, F f) {
     constexpr size_t kRoom = most + kWidth<double>;
@@ -32,7 +32,6 @@ void each_piece(const void *const *in, const ptrdiff_t *step, void *const *out, 
     }
 }
 
-// By operator.
 std::unique_ptr<Plan> plan_polynomial(const Operation &operation);
 std::unique_ptr<Plan> plan_zeta(const Operation &operation);
 std::unique_ptr<Plan> plan_incomplete_gamma(const Operation &operation);

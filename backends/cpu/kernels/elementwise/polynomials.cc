@@ -1,5 +1,5 @@
-// Orthogonal polynomials by their recurrences: as many steps as the greatest degree of a vector's
-// lanes. Chebyshev's of a higher degree than 8 by circular and hyperbolic functions.
+// Orthogonal polynomials by their recurrences, with one step for each degree up to the highest in a
+// vector. Chebyshev polynomials of degrees above 8: by circular and hyperbolic functions.
 #include "elementwise/pairs.h"
 
 namespace infini::cpu {
@@ -69,8 +69,8 @@ INFINI_SIMD F64 by_angle(F64 y, F64 n) {
     return made;
 }
 
-// Below 0 it is, up to a sign, the polynomial at -x: of the other kind if it is the third or the
-// fourth.
+// By symmetry, values at x < 0 are, up to a sign, values at -x; the third and fourth kinds mirror
+// each other.
 template <int kind>
 [[gnu::noinline]] F64 of_high_degree(F64 x, F64 n) {
     constexpr int mirror = kind == kV ? kW : kind == kW ? kV : kind;
@@ -114,8 +114,8 @@ void compute(const void *const *in, const ptrdiff_t *step, void *const *out, siz
                     });
 }
 
-// As in torch: the coefficients of Hermite's polynomials of a higher degree than this leave the
-// type's range. Others are limited because their degrees are reached one by one.
+// As in torch, Hermite polynomials of degrees above these are NaN: their coefficients overflow the
+// type. Others are limited because the recurrence takes one step for each degree.
 constexpr int kSingle = 128, kDouble = 512, kMost = 1 << 15, kExact = 8;
 
 }  // namespace

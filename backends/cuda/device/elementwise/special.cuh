@@ -1,6 +1,6 @@
-// Special functions of two numbers, whose loops run as long as the numbers need: orthogonal
-// polynomials, Hurwitz' zeta function, the incomplete gamma functions. A thread computes an
-// element, in doubles.
+// Special functions of two arguments whose loop counts depend on the data: orthogonal polynomials,
+// the Hurwitz zeta function, the incomplete gamma functions. One thread for each element, in double
+// precision.
 #pragma once
 
 #include "places.h"
@@ -24,7 +24,7 @@ namespace infini {
 // ---- Orthogonal polynomials ---------------------------------------------------------------------
 
 #ifdef INFINI_KERNEL_SPECIAL_POLYNOMIAL
-// Chebyshev's of the first to the fourth kind, Hermite's of two kinds, Laguerre's, Legendre's.
+// Numbered as the operator's `kind`.
 INFINI_DEVICE double degree_one(double x) {
     if (kKind == 6) return 1 - x;
     const double scale = kKind == 0 || kKind == 5 || kKind == 7 ? 1 : 2;
@@ -55,8 +55,8 @@ static INFINI_APART double by_angle(int kind, double y, double n) {
     return ::sinh(times * a) / ::sinh(shift * a);
 }
 
-// Below 0 it is, up to a sign, the polynomial at -x: of the other kind if it is the third or the
-// fourth.
+// By symmetry, values at x < 0 are, up to a sign, values at -x; the third and fourth kinds mirror
+// each other.
 INFINI_DEVICE double of_high_degree(double x, double n) {
     if (!(x < 0)) return by_angle(kKind, x, n);
     const double made = by_angle(kKind == 2 ? 3 : kKind == 3 ? 2 : kKind, -x, n);
@@ -82,7 +82,7 @@ INFINI_DEVICE double evaluated(double x, double degree) {
 // ---- Zeta ---------------------------------------------------------------------------------------
 
 #ifdef INFINI_KERNEL_SPECIAL_ZETA
-// The sum of (q + k)^-s for q > 0: some terms, and Euler's and Maclaurin's formula for the rest.
+// The sum of (q + k)^-s for q > 0: leading terms, and the Euler-Maclaurin formula for the rest.
 static INFINI_APART double zeta_above(double s, double q) {
     const double kBernoulli[] = {// B_2k / (2k)!, from k = 1 on
                                  1. / 12,
@@ -127,7 +127,7 @@ INFINI_DEVICE double evaluated(double s, double q) {
 // ---- Incomplete gamma functions -----------------------------------------------------------------
 
 #ifdef INFINI_KERNEL_SPECIAL_GAMMA
-// x^a e^-x / gamma(a), for large a by Stirling's series, where the logarithms would cancel.
+// x^a e^-x / gamma(a). For large a the logarithms would cancel, so Stirling's series is used.
 static INFINI_APART double gamma_factor(double a, double x) {
     if (a < 10) return ::exp(a * ::log(x) - (x + ::lgamma(a)));
     const double kSeries[] = {-1. / 12, 1. / 360, -1. / 1260, 1. / 1680, -1. / 1188, 691. / 360360};
@@ -150,7 +150,7 @@ static INFINI_APART double lower_series(double a, double x) {
     return total * gamma_factor(a, x) / a;
 }
 
-// The upper function as a continued fraction, for x > a + 1, by Lentz' method.
+// The upper function for x > a + 1: a continued fraction, by Lentz's method.
 static INFINI_APART double upper_fraction(double a, double x) {
     double b = x + 1 - a, c = 0x1p1000, d = 1 / b, h = d;
     INFINI_ROLLED

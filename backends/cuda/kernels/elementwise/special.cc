@@ -1,4 +1,4 @@
-// Special functions of two numbers, whose loops run as long as the numbers need.
+// Special functions of two arguments whose loop counts depend on the data.
 #include "device/elementwise/special.cuh"
 
 #include "kernels/dims.h"
@@ -24,8 +24,8 @@ std::unique_ptr<Plan> plan_pairs(const Operation &operation, Device &device, Sou
 std::unique_ptr<Plan> plan_polynomial(const Operation &operation, Device &device) {
     const bool shifted = operation.integer(0) >= 8;
     const int kind = int(operation.integer(0)) - 8 * shifted;
-    // Chebyshev's go on by angles; Hermite's leave the type's range, as in torch; of others each
-    // degree takes a step.
+    // Above this degree, Chebyshev polynomials are evaluated by angles and Hermite polynomials are
+    // NaN, as in torch; the others are limited because each degree takes a step.
     const int hermite = operation.tensor(0).dtype == INFINI_DTYPE_F32 ? 128 : 512;
     const int most = kind < 4 ? 8 : kind < 6 ? hermite : 1 << 15;
     Source source("elementwise/special.cuh:polynomial");

@@ -1,4 +1,4 @@
-"""Special functions of two numbers, whose loops run as long as the numbers need."""
+"""Special functions of two arguments whose loop counts depend on the data."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _next(kind: int, x: Any, k: int, last: Any, before: Any) -> Any:
     kernel="special",
 )
 def orthogonal_polynomial(x: Array, n: Array, *, kind: int) -> Array:
-    """The polynomial of degree n, 0 where n is negative. Kinds: Chebyshev's of the first to the
-    fourth kind, Hermite's of physicists and of statisticians, Laguerre's, Legendre's, and
-    Chebyshev's at 2 x - 1. NaN for degrees of Hermite's beyond 512 (F32: 128), of Laguerre's and
-    Legendre's beyond 32768."""
+    """The polynomial of degree n at x; 0 where n is negative. `kind` 0 to 3: Chebyshev polynomials
+    of the first to the fourth kind; 4 and 5: physicists' and probabilists' Hermite polynomials; 6:
+    Laguerre; 7: Legendre; 8 to 11: Chebyshev polynomials at 2 x - 1. NaN for Hermite degrees above
+    512 (F32: 128), and for Laguerre and Legendre degrees above 32768."""
     import numpy as np
 
     kind, x = (kind - 8, 2 * x - 1) if kind >= 8 else (kind, x)
@@ -53,7 +53,7 @@ def orthogonal_polynomial(x: Array, n: Array, *, kind: int) -> Array:
 
 @operator("Zeta(!c, a, b)", BINARY, kernel="special")
 def zeta(a: Array, b: Array) -> Array:
-    """Hurwitz' zeta function: the sum of (b + k)^-a over k = 0, 1, ..."""
+    """The Hurwitz zeta function: the sum of (b + k)^-a over k = 0, 1, ..."""
     import numpy as np
     from scipy import special
 
