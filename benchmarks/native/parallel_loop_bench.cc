@@ -4,9 +4,11 @@
 #include <chrono>
 #include <vector>
 
+#include "../../backends/cpu/runtime/loop_costs.cc"
 #include "../../backends/cpu/runtime/machine.cc"
 #include "../../backends/cpu/runtime/sync.cc"
 #include "../../backends/cpu/runtime/thread_pool.cc"
+#include "../../csrc/base/tuning.cc"
 
 namespace {
 

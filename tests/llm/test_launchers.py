@@ -129,7 +129,7 @@ def test_how_many_ranks_were_started(
     monkeypatch.setenv("PMIX_RANK", "1")
     assert parallel.launched_ranks() is None
     assert main(["generate", "/nowhere", "hello"]) == 1  # not once for each rank
-    assert "--tp is missing: this launcher does not tell" in capsys.readouterr().err
+    assert "--tp is missing: this launcher does not report" in capsys.readouterr().err
 
 
 def test_another_number_of_ranks(folder: Path) -> None:

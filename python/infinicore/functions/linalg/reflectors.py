@@ -143,9 +143,9 @@ def ormqr(
     adjoint if `transpose`.
 
     >>> a, tau = infinicore.geqrf(infinicore.tensor([[3.], [4.]]))
-    >>> infinicore.ormqr(a, tau, infinicore.tensor([[3.], [4.]]), transpose=True).round()
-    tensor([[-5.],
-            [ 0.]])
+    >>> infinicore.ormqr(a, tau, infinicore.tensor([[5.], [0.]]), transpose=True).round()
+    tensor([[-3.],
+            [-4.]])
     """
     for argument, each in (("input", input), ("tau", tau), ("other", other)):
         need_tensor("ormqr", argument, each)
