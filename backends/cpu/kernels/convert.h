@@ -17,7 +17,7 @@ using U16x = Few<uint16_t, kWidth<float>>;
 using U8x = Few<uint8_t, kWidth<float>>;
 
 #if defined(__ARM_NEON)
-// For half vectors, and for four bytes, the compiler would convert element by element.
+// The compiler would convert half vectors, and vectors of four bytes, element by element.
 INFINI_SIMD U32 widen(U16x x) { return U32(vmovl_u16(uint16x4_t(x))); }
 INFINI_SIMD U32 widen(U8x x) {
     return U32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(as<uint32_t>(x))))));
@@ -33,10 +33,10 @@ INFINI_SIMD U32 widen(U8x x) { return __builtin_convertvector(x, U32); }
 INFINI_SIMD U8x narrow_to_bytes(U32 x) { return __builtin_convertvector(x, U8x); }
 #endif
 
-// Rounds the bits of floats to bfloat16.
+// Rounds floats to bfloat16, given as bits.
 INFINI_SIMD U16x round_bf16(F32 x) {
 #if defined(__ARM_NEON)
-    // The upper half of a sum that rounds; a NaN is not rounded, but stays one in its upper half.
+    // Rounds by an addition and takes the upper half; a NaN is not rounded and stays a NaN.
     const U32 u = as<U32>(x), number = as<U32>(x == x);
     const uint16x4_t upper = vaddhn_u32(u, (((u >> 16) & 1u) + 0x7fffu) & number);
     return U16x(vorr_u16(upper, vmovn_u32(~number & 0x40u)));
@@ -48,7 +48,7 @@ INFINI_SIMD U16x round_bf16(F32 x) {
 #endif
 }
 #if defined(__ARM_NEON)
-// Of two vectors: most of the work is done on all eight together.
+// Two vectors at a time: most of the work is done on all eight elements together.
 INFINI_SIMD uint16x8_t round_bf16(F32 a, F32 b) {
     const uint16x8_t u = uint16x8_t(as<U32>(a)), v = uint16x8_t(as<U32>(b));
     const uint16x8_t number = vuzp1q_u16(uint16x8_t(as<U32>(a == a)), uint16x8_t(as<U32>(b == b)));
@@ -62,7 +62,7 @@ INFINI_SIMD uint16x8_t round_bf16(F32 a, F32 b) {
 #endif
 }  // namespace detail
 
-// kWidth<float> elements of a storage type as floats.
+// Loads kWidth<float> elements of a storage type as floats.
 template <class T>
 INFINI_SIMD F32 load_f32(const T *p) {
     using namespace detail;
@@ -127,7 +127,7 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
         U32 normal = (u + 0xc8000fffu + ((u >> 13) & 1u)) >> 13;
         U32 nan = ((u >> 13) & 0x3ffu) | 0x7e00u;
         U32 large = select(x != x, nan, broadcast<U32>(0x7c00u));
-        I32 s = as<I32>(u);  // positive, and compared faster as signed
+        I32 s = as<I32>(u);  // positive; signed comparisons are faster
         U32 half = select(s < 0x38800000, small, select(s < 0x47800000, normal, large));
         store(&p->bits, __builtin_convertvector(half | (sign >> 16), U16x));
 #endif
@@ -146,7 +146,7 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
     }
 }
 
-// Two vectors, one behind the other.
+// Two consecutive vectors.
 struct TwoF32 {
     F32 first, second;
 };
@@ -171,7 +171,7 @@ INFINI_SIMD void store_two(T *p, F32 first, F32 second) {
     store_f32(p + kWidth<float>, second);
 }
 
-// The first n <= kWidth<float> of them.
+// Only the first n <= kWidth<float> elements.
 template <class T>
 INFINI_SIMD F32 load_f32(const T *p, size_t n) {
     T some[kWidth<float>] = {};
@@ -185,7 +185,7 @@ INFINI_SIMD void store_f32(T *p, F32 x, size_t n) {
     for (size_t i = 0; i < n; ++i) p[i] = some[i];
 }
 
-// kWidth<double> elements as doubles.
+// Loads kWidth<double> elements as doubles.
 template <class T>
 INFINI_SIMD F64 load_f64(const T *p) {
     if constexpr (std::is_same_v<T, double>) {
@@ -212,7 +212,7 @@ INFINI_SIMD void store_f64(T *p, F64 x) {
 
 #if defined(__ARM_NEON)
 namespace detail {
-// Converts the elements that fill whole 16-bit vectors; returns their number.
+// Converts as many elements as fill whole 16-bit vectors; returns how many.
 inline size_t load_bf16(float *dst, const bf16 *src, size_t n) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -231,7 +231,7 @@ inline size_t store_bf16(bf16 *dst, const float *src, size_t n) {
 }  // namespace detail
 #endif
 
-// C is the type of computation: float, double, int32_t or int64_t.
+// C is the compute type: float, double, int32_t or int64_t.
 template <class C, class T>
 inline void load_block(C *__restrict dst, const T *__restrict src, size_t n) {
     size_t i = 0;
@@ -261,7 +261,7 @@ inline void store_block(T *__restrict dst, const C *__restrict src, size_t n) {
     for (; i < n; ++i) store_element(dst[i], src[i]);
 }
 
-// Strides are of the tensor's side and in its elements; 0 repeats one element.
+// Strides belong to the tensor and are in elements; 0 repeats one element.
 template <class C, class T>
 inline void load_strided(C *__restrict dst, const T *__restrict src, size_t n, ptrdiff_t stride) {
     if (stride == 1) return load_block(dst, src, n);
@@ -281,7 +281,7 @@ inline void store_strided(T *__restrict dst, const C *__restrict src, size_t n, 
 
 // ---- By dtype -----------------------------------------------------------------------------------
 
-// Not inline, to avoid fourteen loops in every caller.
+// Not inline: each caller would contain fourteen loops.
 template <class C>
 [[gnu::noinline]] void load_dtype(C *dst, const void *src, int dtype, size_t n, ptrdiff_t stride) {
     visit_dtype(dtype, [=]<class T>(Type<T>) {

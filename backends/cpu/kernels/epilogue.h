@@ -1,8 +1,8 @@
-// The epilogue of a kernel: a map over its result, evaluated for runs of elements while they are in
+// The epilogue of a kernel: a map over its result, evaluated on runs of elements while they are in
 // registers or L1.
 //
-// An interface, because instruction sets that only have matrix products have no programs: they use
-// those of the best other set.
+// An interface, because instruction sets that only add matrix products have no programs of their
+// own: they use those of the best other set.
 #pragma once
 
 #include "kernel.h"
@@ -11,13 +11,13 @@ namespace infini::cpu {
 
 class EpiloguePlan : public Plan {
 public:
-    static constexpr int64_t kMost = 128;  // elements of a run
+    static constexpr int64_t kMost = 128;  // elements in a run
 
-    // What all threads of a launch share.
+    // State shared by all threads of a launch.
     class Launch {
     public:
-        // `n` values of the result, from [member, row, column] on: rows of all members may be
-        // counted through. Computes and writes what the program does.
+        // Takes `n` values of the result, starting at [member, row, column]; a run may continue
+        // into the next member. Evaluates the program on them and writes its outputs.
         virtual void operator()(const float *values, int64_t member, int64_t row, int64_t column,
                                 int64_t n) const = 0;
 
@@ -34,8 +34,8 @@ public:
 
 Planner find_planner(const char *operation);  // of the best instruction set that has one
 
-// Of an operation whose program is an epilogue; its tensor 0, of two or three dimensions, is the
-// kernel's result. Null: the map is not of its shape, or not of floats.
+// Plans an operation whose program is an epilogue; its tensor 0, of two or three dimensions, is the
+// kernel's result. Null if the map has another shape or is not in floating point.
 inline std::shared_ptr<const EpiloguePlan> plan_epilogue(const Operation &operation) {
     const Planner planner = find_planner("epilogue");
     std::unique_ptr<Plan> plan = planner ? planner(operation) : nullptr;

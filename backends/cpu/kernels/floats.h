@@ -18,7 +18,7 @@ auto visit_single(int dtype, F &&f) {
     }
 }
 
-// The same for F64, too.
+// The same, including F64.
 template <class F>
 auto visit_float(int dtype, F &&f) {
     return dtype == INFINI_DTYPE_F64 ? f(Type<double>{}) : visit_single(dtype, f);

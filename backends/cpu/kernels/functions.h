@@ -1,7 +1,7 @@
-// Every function of spec/operators/language/expression.py under its name (but those of bits, which
-// C++ keeps for itself), for V a vector of float, double, int32_t or int64_t, or one such number.
-// Generated code calls these. Comparisons give masks: a vector of integers 0 or -1, bool for
-// numbers.
+// Every function of spec/operators/language/expression.py under its name (except bitwise functions,
+// whose names are reserved in C++), where V is a vector of float, double, int32_t or int64_t, or a
+// scalar of these types. Generated code calls them. Comparisons give masks: vectors of integers 0
+// or -1, or bool for scalars.
 #pragma once
 
 #include "math_basic.h"
@@ -18,7 +18,7 @@ namespace infini::cpu {
 // ---- Arithmetic ---------------------------------------------------------------------------------
 
 namespace detail {
-// Integers wrap: computed without signs, where that is defined.
+// Integers wrap: they are computed as unsigned, where overflow is defined.
 template <class V, class F>
 INFINI_SIMD V wrapping(V a, V b, F f) {
     if constexpr (std::is_integral_v<Element<V>>) {

@@ -40,7 +40,7 @@ std::unique_ptr<Plan> make_plan(Run run, size_t workspace = 0) {
     return plan;
 }
 
-// Null: this kernel is not for this case, try the operation's program.
+// Returns null if the kernel does not support the case; then the operation's program is tried.
 using Planner = std::unique_ptr<Plan> (*)(const Operation &);
 
 // ---- Registration -------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ struct KernelEntry {
 #define INFINI_CPU_JOIN_(a, b) a##b
 #define INFINI_CPU_JOIN(a, b) INFINI_CPU_JOIN_(a, b)
 
-// INFINI_KERNEL("gemm", plan_gemm); at namespace scope: the kernel of an operator. Entries are
+// INFINI_KERNEL("gemm", plan_gemm); at namespace scope registers an operator's kernel. Entries are
 // constant data in a section that the registry reads: no constructor runs.
 #define INFINI_KERNEL(operation, planner)                                                   \
     [[gnu::section("infini_cpu_" INFINI_CPU_TEXT(INFINI_CPU_ISA)), gnu::used]]              \

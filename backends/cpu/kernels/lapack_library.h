@@ -1,5 +1,5 @@
-// LAPACK for kernels: an optional OpenBLAS that ../runtime/lapack.cc opens at run time. Besides
-// kernel.h and threads.h, the only outside interface of kernels.
+// LAPACK for kernels: an optional OpenBLAS that ../runtime/lapack.cc opens at run time. It is the
+// only external interface of kernels besides kernel.h and threads.h.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct Lapack {
     void (*dgeev)(Char left, Char right, Int n, double *a, Int lda, double *wr, double *wi,
                   double *vl, Int ldvl, double *vr, Int ldvr, double *work, Int lwork, int *info,
                   size_t, size_t);
-    // In single precision.
+    // Single precision.
     void (*sgetrf)(Int m, Int n, float *a, Int lda, int *pivots, int *info);
     void (*spotrf)(Char triangle, Int n, float *a, Int lda, int *info, size_t);
     void (*sgeqrf)(Int m, Int n, float *a, Int lda, float *tau, float *work, Int lwork, int *info);
@@ -38,7 +38,7 @@ struct Lapack {
                    float *vt, Int ldvt, float *work, Int lwork, int *iwork, int *info, size_t);
     void (*ssyevd)(Char job, Char triangle, Int n, float *a, Int lda, float *w, float *work,
                    Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
-    // Of complex numbers, pairs of doubles.
+    // Double-precision complex: pairs of doubles.
     void (*zgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
     void (*zgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,
                    double *b, Int ldb, int *info, size_t);
@@ -58,19 +58,19 @@ struct Lapack {
                   size_t);
 };
 
-// Null: none. The first call opens the library.
+// Null if no library is available. The first call opens the library.
 const Lapack *lapack();
 
 // Calls must be bracketed by these two: exit() waits for them, because OpenBLAS's destructor unmaps
-// the buffers that they use. False: the process is exiting, and LAPACK must not be called.
+// the buffers that they use. False if the process is exiting and LAPACK must not be called.
 bool enter_lapack();
 void leave_lapack();
 
-// Why the library named by INFINI_LAPACK_LIBRARY is not used. Null: it is used, or none is named,
-// in which case nothing is opened.
+// Why the library named by INFINI_LAPACK_LIBRARY is not used. Null if it is used or none is named;
+// in the latter case no library is opened.
 const char *lapack_problem();
 
-// The library in use, which this opens; empty: none.
+// The path of the library in use, which this call opens; empty if there is none.
 const char *lapack_path();
 
 }  // namespace infini::cpu

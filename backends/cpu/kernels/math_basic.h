@@ -8,7 +8,7 @@
 
 namespace infini::cpu {
 
-// Whether fma() rounds once; algorithms that depend on it have an alternative for old machines.
+// Whether fma() rounds once. Algorithms that depend on it have an alternative for old machines.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFma = true;
 #else
@@ -25,7 +25,7 @@ inline constexpr bool kIntegers = std::is_integral_v<Element<V>>;
 template <class V>
 inline constexpr Element<Bits<V>> kSign = std::numeric_limits<Element<Bits<V>>>::min();
 
-// A function of double for each lane, rounded once: for rare or difficult cases.
+// Applies a function of double to each lane, rounding once: for rare or difficult cases.
 template <class V, class F>
 INFINI_SIMD V in_double(V x, F f) {
     return each(x, [&](Element<V> lane) { return Element<V>(f(double(lane))); });
@@ -41,7 +41,7 @@ struct Halves {
     typename VectorOf<float, sizeof(V) / 2>::type low, high;
 };
 
-// A function of vectors of double, for the two halves of a vector of float.
+// Applies a function of vectors of double to the two halves of a vector of float.
 template <class V, class F>
 INFINI_SIMD V in_wide(V x, F f) {
     if constexpr (kIsVector<V>) {
@@ -70,20 +70,20 @@ INFINI_SIMD V in_wide(V a, V b, F f) {
     }
 }
 
-// c[0] + c[1] x + c[2] x^2 + ..., by pairs: the pairs do not wait for each other, and half of the
-// sums need no copy of a coefficient where the machine's fma overwrites it.
+// c[0] + c[1] x + c[2] x^2 + ..., in pairs: the pairs are independent, and half of the sums need no
+// copy of a coefficient on machines whose fma overwrites it.
 template <class V, size_t count>
 INFINI_SIMD V polynomial(V x, const Element<V> (&c)[count]) {
     const V square = x * x;
     auto pair = [&](size_t i) { return fma(broadcast<V>(c[i + 1]), x, broadcast<V>(c[i])); };
-    constexpr size_t top = (count - 1) / 2 * 2;  // of the highest pair, or of a last single one
+    constexpr size_t top = (count - 1) / 2 * 2;  // of the highest pair, or of a single last one
     V y = count % 2 ? broadcast<V>(c[top]) : pair(top);
 #pragma GCC unroll 8
     for (size_t i = 2; i <= top; i += 2) y = fma(y, square, pair(top - i));
     return y;
 }
 
-// The same from the highest on, which rounds the least.
+// The same by Horner's rule, which has the smallest rounding error.
 template <class V, size_t count>
 INFINI_SIMD V horner(V x, const Element<V> (&c)[count]) {
     V y = broadcast<V>(c[count - 1]);
@@ -92,7 +92,7 @@ INFINI_SIMD V horner(V x, const Element<V> (&c)[count]) {
     return y;
 }
 
-// x, but no more or less than a limit; NaN stays.
+// x clamped from above (at_most) or from below (at_least); NaN stays NaN.
 template <class V>
 INFINI_SIMD V at_most(V x, Element<V> limit) {
     const V l = broadcast<V>(limit);
@@ -126,7 +126,7 @@ INFINI_SIMD V at_least(V x, Element<V> limit) {
 template <class V>
 INFINI_SIMD V absolute(V x) {
     if constexpr (detail::kIntegers<V>) {
-        // The smallest integer stays itself.
+        // The smallest integer is returned unchanged.
         using U = Like<V, std::make_unsigned_t<Element<V>>>;
         return select(x < V{}, as<V>(U(U{} - as<U>(x))), x);
     } else {
@@ -180,7 +180,7 @@ INFINI_SIMD V hypot(V a, V b) {
         return select(isinf(a) | isinf(b), broadcast<V>(std::numeric_limits<float>::infinity()), y);
     } else if constexpr (std::is_same_v<V, F64> && kFma) {
         const V p = absolute(a), q = absolute(b), most = maximum(p, q);
-        const V r = minimum(p, q) / most;  // 0 by 0 is chosen away
+        const V r = minimum(p, q) / most;  // 0 / 0 is masked out below
         const V y = most * sqrt(fma(r, r, broadcast<V>(1)));
         const V inf = broadcast<V>(std::numeric_limits<double>::infinity());
         return select((p == inf) | (q == inf), inf, select(most == V{}, V{}, y));
@@ -191,7 +191,7 @@ INFINI_SIMD V hypot(V a, V b) {
 
 // ---- Rounding -----------------------------------------------------------------------------------
 
-// Each gives the number itself when it has no fraction, and keeps the sign of zero.
+// Each returns x unchanged if it has no fraction, and preserves the sign of zero.
 #if defined(__ARM_NEON)
 #define INFINI_ROUND(neon32, neon64, x86)                      \
     if constexpr (std::is_same_v<V, F32>) return V(neon32(x)); \
@@ -254,7 +254,8 @@ template <class T>
 INFINI_SIMD bool is_minus_one(T x) {
     return std::is_signed_v<T> && x == T(-1);
 }
-// Integers: towards minus infinity. By 0 it gives 0, and the smallest by -1 wraps, as in NumPy.
+// Integers round towards minus infinity. Division by 0 gives 0, and the smallest integer divided by
+// -1 wraps, as in NumPy.
 template <class T>
 INFINI_SIMD T floordiv_integer(T a, T b) {
     if (b == 0) return 0;
@@ -268,7 +269,7 @@ INFINI_SIMD T mod_integer(T a, T b) {
     T remainder = a % b;
     return remainder + ((remainder != 0 && (remainder < 0) != (b < 0)) ? b : T(0));
 }
-// Floats: Python's rule, from the exact remainder; by 0 the quotient is that of a true division.
+// Floats follow Python's rule, from the exact remainder; division by 0 gives the true quotient.
 template <class T>
 INFINI_SIMD T floordiv_float(T a, T b) {
     if (b == 0) return a / b;
@@ -288,7 +289,7 @@ INFINI_SIMD T mod_float(T a, T b) {
 }  // namespace detail
 
 namespace detail {
-// Whether all quotients are so small that a division of doubles gives the correct integer parts.
+// Whether all quotients are small enough that dividing doubles gives the correct integer part.
 template <class V>
 INFINI_SIMD bool small_quotients(V a, V b) {
     V size = absolute(b);

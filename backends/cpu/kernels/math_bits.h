@@ -1,4 +1,4 @@
-// What floats are made of, taken apart and changed by their bits; and divisors of integers.
+// Decomposition and manipulation of floats by their bits, and divisors of integers.
 #pragma once
 
 #include <numeric>
@@ -10,7 +10,7 @@ namespace infini::cpu {
 // ---- Floats -------------------------------------------------------------------------------------
 
 namespace detail {
-// Bits of the fraction, the mask of the exponent, and the exponent of numbers from 0.5 to 1.
+// Bits of the fraction, the mask of the exponent, and the exponent of numbers in [0.5, 1).
 template <class V>
 inline constexpr int kFraction = kFloats<V> ? 23 : 52;
 template <class V>
@@ -18,7 +18,7 @@ inline constexpr Element<Bits<V>> kExponent = kFloats<V> ? 0xff : 0x7ff;
 template <class V>
 inline constexpr Element<Bits<V>> kHalf = kFloats<V> ? 126 : 1022;
 
-// Denormals are made normal; zero, infinities and NaN have no parts.
+// Denormals are normalised; zero, infinities and NaN are not decomposed.
 template <class V>
 struct FloatParts {
     V scaled;
@@ -43,7 +43,7 @@ INFINI_SIMD Mask<V> signbit(V x) {
         return bits(x) < Bits<V>{};
 }
 
-// x = mantissa * 2^exponent, the mantissa from 0.5 to 1.
+// x = mantissa * 2^exponent with a mantissa in [0.5, 1).
 template <class V>
 INFINI_SIMD V mantissa(V x) {
     constexpr auto kMask = detail::kExponent<V> << detail::kFraction<V>;
@@ -61,7 +61,7 @@ INFINI_SIMD V exponent(V x) {
     return select(plain, found, V{});
 }
 
-// The number next to a on the way to b.
+// The next representable number after a towards b.
 template <class V>
 INFINI_SIMD V nextafter(V a, V b) {
     using I = Bits<V>;

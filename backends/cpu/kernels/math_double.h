@@ -1,12 +1,12 @@
-// Exponentials, logarithms, the error function and its inverse for vectors of double: the ways of
-// the functions of float with polynomials of a higher degree, for machines whose fma() rounds once.
+// Exponentials, logarithms, the error function and its inverse for vectors of double: the
+// algorithms for float with polynomials of higher degree, for machines whose fma() rounds once.
 #pragma once
 
 #include "math_basic.h"
 
 namespace infini::cpu::detail {
 
-// Is V a vector for which the functions of this file are there?
+// Whether the functions of this file support the vector type V.
 template <class V>
 inline constexpr bool kDoubles = std::is_same_v<V, F64> && kFma;
 
@@ -32,13 +32,14 @@ INFINI_SIMD WideReduced<V> wide_expm1_reduced(V x, double bias) {
     return {t, fma(r * r, polynomial(r, kC), r)};
 }
 
-// 2^(k - 1023) of integers k in the lowest bits.
+// 2^(k - 1023) for integers k in the lowest bits.
 template <class V>
 INFINI_SIMD V wide_exponent(Like<V, uint64_t> k) {
     return as<V>(Like<V, uint64_t>(k << 52));
 }
 
-// (y + y q) 2^n of a reduction with bias 2046: halves of n, so that nothing overflows too early.
+// (y + y q) 2^n of a reduction with bias 2046, multiplied in two steps so that it does not overflow
+// too early.
 template <class V>
 INFINI_SIMD V wide_times_exp(V y, V q, V t) {
     const auto k = as<Like<V, uint64_t>>(t), half = k >> 1;
@@ -91,7 +92,7 @@ INFINI_SIMD V wide_tanh(V x) {
     return copysign(select(a < broadcast<V>(0x1p-100), a, e / (e + 2.0)), x);
 }
 
-// From (e^|x| - 1) / 4, which is still finite where the result is not.
+// Uses (e^|x| - 1) / 4, which is still finite where the result is not.
 template <class V>
 INFINI_SIMD V wide_sinh(V x) {
     const V a = at_most(absolute(x), 710.5), e = wide_expm1_scaled(a, -2);
@@ -106,12 +107,12 @@ INFINI_SIMD V wide_cosh(V x) {
 
 // ---- Logarithms ---------------------------------------------------------------------------------
 
-// log x = k ln 2 + l - low, with low what is smaller and l a number around 0 as it is.
+// log x = k ln 2 + l - low, where low is the rounding error and l is close to 0.
 template <class V>
 struct WideLog {
     V k, l, low;
 };
-// Of 2^k (1 + f) with sqrt(1/2) < 1 + f < sqrt(2).
+// For 2^k (1 + f) with sqrt(1/2) < 1 + f < sqrt(2).
 template <class V>
 INFINI_SIMD WideLog<V> wide_log_parts(V k, V f) {
     // (log((1 + s) / (1 - s)) - 2 s) / s^3
@@ -126,7 +127,7 @@ template <class V>
 struct WideParts {
     V k, f;
 };
-// For 0 < x < infinity, of numbers that are not denormal.
+// For 0 < x < infinity that is not denormal.
 template <class V>
 INFINI_SIMD WideParts<V> wide_parts(V x) {
     using U = Like<V, uint64_t>;
@@ -142,14 +143,14 @@ INFINI_SIMD WideLog<V> wide_log_of(V x) {
     return wide_log_parts(V(k - select(tiny, broadcast<V>(54), V{})), f);
 }
 
-// The results at the ends: -inf at 0, NaN below, inf at inf.
+// The special values: -inf at 0, NaN below, inf at inf.
 template <class V>
 INFINI_SIMD V wide_log_ends(V x, V zero, V y) {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     y = select(x == broadcast<V>(kInf), x, y);
     return select(x > zero, y, select(x == zero, broadcast<V>(-kInf), broadcast<V>(kInf - kInf)));
 }
-// The first part of ln 2 has so few bits that its products with k are exact.
+// The leading part of ln 2 has so few bits that its products with k are exact.
 template <class V>
 INFINI_SIMD V wide_joined(const WideLog<V> &log) {
     const V low = fma(log.k, broadcast<V>(0x1.473de6af278edp-34), -log.low);
@@ -179,7 +180,7 @@ INFINI_SIMD V wide_log1p(V x) {
     using U = Like<V, uint64_t>;
     const V u = x + 1.0, lost = x - (u - 1.0);  // u + lost = 1 + x
     auto [k, f] = wide_parts(u);
-    // 2^-k, or next to 0 where it is so small that nothing was lost.
+    // 2^-k, or nearly 0 where k is so large that nothing was lost.
     const V scale = wide_exponent<V>(as<U>(V(at_least(1023.0 - k, 1.0) + kWideRounder)));
     const V y = wide_joined(wide_log_parts(k, V(fma(lost, scale, f))));
     return select(absolute(x) < broadcast<V>(0x1p-100), x, wide_log_ends(x, broadcast<V>(-1), y));
@@ -196,8 +197,8 @@ INFINI_SIMD V wide_erf_small(V x) {
                              -0x1.5816992332a2ep-23, 0x1.9576656d5cb4ep-27};
     return fma(polynomial(V(x * x), kC), x, x);
 }
-// erfc(a) for 0.7 <= a: (1 + 2a) e^(a^2) erfc(a) is a polynomial of q = (a - 4) / (a + 4); each
-// quotient and the square is followed by what its rounding lost.
+// erfc(a) for 0.7 <= a: (1 + 2a) e^(a^2) erfc(a) is a polynomial in q = (a - 4) / (a + 4);
+// quotients and squares are corrected for their rounding errors.
 template <class V>
 INFINI_SIMD V wide_erfc_large(V size) {
     constexpr double kC[] = {0x1.3ba5916e9fd7fp+0,  -0x1.1df1ad154a286p-3,  0x1.f7f5df66fdce2p-7,
@@ -236,8 +237,8 @@ INFINI_SIMD V wide_one_plus_erf(V x) {
     return wide_erfc(V(-x));
 }
 
-// The inverse of the error function of doubles y: of erf^-1(y) sqrt(2) around 0, and of the same as
-// a function of sqrt(-log((1 - |y|) / 2)) beyond, quotients of polynomials (Wichura, 1988).
+// The inverse of the error function for doubles y: erf^-1(y) sqrt(2) around 0, and beyond it a
+// function of sqrt(-log((1 - |y|) / 2)), both as rational functions (Wichura, 1988).
 template <class D>
 INFINI_SIMD D wide_erfinv(D y) {
     constexpr double kTop[3][8] = {

@@ -14,7 +14,7 @@ INFINI_SIMD V erf_small(V x) {
     return fma(polynomial(x * x, kC), x, x);
 }
 
-// p(a) for a > 0.92: erfc(a) is e^p(a), off by 7e-5 of itself at most up to 4, by a hundredth at 5.5.
+// p(a) for a > 0.92: erfc(a) = e^p(a) with a relative error of 7e-5 up to 4, and 1e-2 at 5.5.
 template <class V>
 INFINI_SIMD V erfc_exponent(V a) {
     constexpr float kC[] = {-0x1.079d0cp-3f, -0x1.450aap-1f,  -0x1.b55cb8p-4f, 0x1.8d6342p-6f,
@@ -37,11 +37,11 @@ INFINI_SIMD V erf(V x) {
     }
 }
 
-// 1 + erf(x), of floats with the digits that the sum loses where erf(x) comes near to -1.
+// 1 + erf(x) for floats, without the cancellation of the plain sum where erf(x) is close to -1.
 template <class V>
 INFINI_SIMD V one_plus_erf(V x) {
     if constexpr (detail::kFloats<V>) {
-        // From 8.97 on the exponent of e is that of 0, so it is exactly 0.
+        // From 8.97 on, the exponent of e is that of 0, so the result is exactly 0.
         V a = absolute(x), p = detail::erfc_exponent(detail::at_most(a, 0x1.1f18p3f));
         auto [t, q] = detail::expm1_reduced(p, 127);
         V scale = detail::exponent<V>(as<Like<V, uint32_t>>(t)), e = fma(scale, q, scale);
@@ -58,8 +58,8 @@ template <class V>
 INFINI_SIMD V erfc(V x) {
     constexpr auto libm = [](double lane) { return std::erfc(lane); };
     if constexpr (detail::kFloats<V> && kFma) {
-        // (1 + 2a) e^(a^2) erfc(a) is 1 and a polynomial of q = (a - 2) / (a + 2); each quotient
-        // and the square is followed by what its rounding lost. (After N. Juffa.)
+        // (1 + 2a) e^(a^2) erfc(a) - 1 is a polynomial in q = (a - 2) / (a + 2); quotients and
+        // squares are corrected for their rounding errors. (After N. Juffa.)
         constexpr float kC[] = {0x1.1ba03ap-2f,  -0x1.7bf616p-4f, -0x1.54084p-3f, 0x1.4ffc46p-3f,
                                 -0x1.bc0b6ap-5f, -0x1.081b82p-7f, 0x1.1adcc4p-7f, 0x1.585714p-10f,
                                 -0x1.42a26p-10f, -0x1.a4ap-12f};

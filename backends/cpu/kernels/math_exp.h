@@ -1,7 +1,7 @@
 // Exponentials and hyperbolic functions of float, without branches: e^x = 2^n e^r with a small r
-// and a polynomial for e^r. Polynomials here and in the other files were fitted for the least
-// greatest relative error, with coefficients rounded to float. For doubles see math_double.h;
-// where its functions are missing, they go through libm, lane by lane.
+// and a polynomial for e^r. Polynomials here and in the other files are minimax fits of the
+// relative error, with coefficients rounded to float. For doubles see math_double.h; where its
+// functions are not available, libm is called lane by lane.
 #pragma once
 
 #include "math_double.h"
@@ -9,13 +9,13 @@
 namespace infini::cpu {
 
 namespace detail {
-// Added to a small number, it leaves the number's nearest integer in the lowest bits.
+// Adding this to a small number leaves its nearest integer in the lowest bits.
 constexpr float kRounder = 0x1.8p23f;
-// A multiple of ln 2 with so few bits that its products with n are exact, and the rest.
+// Ln 2 in two parts: the first has so few bits that its products with n are exact.
 constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
 constexpr float kLog2E = 0x1.715476p0f;
 
-// 2^(k - 127) of integers k in the lowest bits.
+// 2^(k - 127) for integers k in the lowest bits.
 template <class V>
 INFINI_SIMD V exponent(Like<V, uint32_t> k) {
     return as<V>(Like<V, uint32_t>(k << 23));
@@ -26,8 +26,8 @@ struct Scaled {
     V factor, scale;
 };
 
-// e^x = factor * scale * scale, for -120 < x < 120. The scale is halved so that it never overflows
-// when the result does not, and denormal results are rounded once.
+// e^x = factor * scale * scale, for -120 < x < 120. The scale is split in two so that it never
+// overflows when the result does not, and denormal results are rounded once.
 template <class V>
 INFINI_SIMD Scaled<V> exp_scaled(V x) {
     constexpr float kC[] = {0x1.00000cp-1f, 0x1.55551p-3f,   0x1.5549d4p-5f,
@@ -45,7 +45,7 @@ INFINI_SIMD V exp_float(V x) {
     return factor * scale * scale;
 }
 
-// x = n ln 2 + r with |r| < 0.35; t holds n in its lowest bits, 2^23 of bias above.
+// x = n ln 2 + r with |r| < 0.35; t holds n in its lowest bits, with a bias of 2^23.
 template <class V>
 struct Reduced {
     V t, q;  // q = e^r - 1
@@ -69,7 +69,7 @@ INFINI_SIMD V expm1_scaled(V x, int shift) {
     return fma(scale, q, scale - std::bit_cast<float>((127 + shift) << 23));
 }
 
-// y * (1 + q) * 2^n of a reduction with bias 254, with two roundings in all.
+// y * (1 + q) * 2^n of a reduction with bias 254; rounds twice.
 template <class V>
 INFINI_SIMD V times_exp(V y, V q, V t) {
     auto k = as<Like<V, uint32_t>>(t), half = k >> 1;
@@ -109,7 +109,7 @@ template <class V>
 INFINI_SIMD V expm1(V x) {
     if constexpr (detail::kFloats<V>) {
         V limited = detail::at_most(detail::at_least(x, -18.0f), 89.0f);
-        V half = detail::expm1_scaled(limited, -1);  // at the upper end 2^n has no place in a float
+        V half = detail::expm1_scaled(limited, -1);  // near the upper limit 2^n overflows a float
         return select(absolute(x) < broadcast<V>(0x1p-100f), x, half + half);
     } else if constexpr (detail::kDoubles<V>) {
         return detail::wide_expm1(x);
@@ -125,7 +125,7 @@ INFINI_SIMD V sigmoid(V x) {
         auto [t, q] = detail::expm1_reduced(detail::at_least(-absolute(x), -105.0f), 254);
         V one = broadcast<V>(1), e = detail::times_exp(one, q, t), sum = one + e;
         V y = select(x < V{}, e, one) / sum;
-        return fma(-y, e - (sum - one), y);  // what the sum lost, up to a negligible factor
+        return fma(-y, e - (sum - one), y);  // subtracts the rounding error of the sum
     } else if constexpr (detail::kDoubles<V>) {
         return detail::wide_sigmoid(x);
     } else {
@@ -155,7 +155,7 @@ INFINI_SIMD V tanh(V x) {
 template <class V>
 INFINI_SIMD V sinh(V x) {
     if constexpr (detail::kFloats<V>) {
-        // From e = (e^|x| - 1) / 4, which is still finite where the result is not.
+        // Uses e = (e^|x| - 1) / 4, which is still finite where the result is not.
         V a = detail::at_most(absolute(x), 89.5f);
         V e = detail::expm1_scaled(a, -2);
         V y = fma(e / (e + 0.25f), broadcast<V>(0.5f), e + e);

@@ -1,5 +1,5 @@
-// Logarithms of float and what is made of them, without branches: x = 2^k (1 + f) with f around 0,
-// and log x = k ln 2 + f + f^2 P(f). Doubles: math_double.h, else libm.
+// Logarithms of float and functions based on them, without branches: x = 2^k (1 + f) with f around
+// 0, and log x = k ln 2 + f + f^2 P(f). Doubles: math_double.h, else libm.
 #pragma once
 
 #include "math_double.h"
@@ -7,7 +7,7 @@
 namespace infini::cpu {
 
 namespace detail {
-constexpr int32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2), where the exponent steps
+constexpr int32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2), where k changes
 constexpr float kLn2 = 0x1.62e43p-1f;
 // (log(1 + f) - f) / f^2, and the same divided by ln 2 and by ln 10
 constexpr float kLogC[] = {-0x1.fffff8p-2f, 0x1.55555p-2f,   -0x1.000432p-2f,
@@ -22,10 +22,10 @@ constexpr float kLog10C[] = {-0x1.bcb7aap-3f, 0x1.287a7p-3f,  -0x1.bcbf44p-4f,
 
 template <class V>
 struct LogParts {
-    V k, f;  // k 2^23: the exponent as it is in the bits
+    V k, f;  // k 2^23: the exponent in its position among the bits
 };
 
-// For 0 < x < infinity, denormals too.
+// For 0 < x < infinity, including denormals.
 template <class V>
 INFINI_SIMD LogParts<V> log_parts(V x) {
     using I = Bits<V>;
@@ -36,7 +36,7 @@ INFINI_SIMD LogParts<V> log_parts(V x) {
     return {cast<V>(I(k - select(tiny, broadcast<I>(23 << 23), I{}))), f};
 }
 
-// The results at the ends: -inf at 0, NaN below, inf at inf.
+// The special values: -inf at 0, NaN below, inf at inf.
 template <class V>
 INFINI_SIMD V log_ends(V x, V zero, V y) {
     constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -52,7 +52,7 @@ INFINI_SIMD V log_float(V x) {
     return log_ends(x, V{}, fma(k, broadcast<V>(kLn2 * 0x1p-23f), y));
 }
 
-// A logarithm to another base: of 2 in that base, and of e.
+// The factors of a logarithm to another base: log 2 and log e in that base.
 template <class V>
 INFINI_SIMD V log_base(V x, const float (&c)[9], float two, float two_low, float e, float e_low) {
     auto [k, f] = log_parts(x);
@@ -67,7 +67,7 @@ INFINI_SIMD V log1p_float(V x) {
     V u = x + 1.0f;
     V lost = x - (u - 1.0f);  // u + lost = 1 + x
     I k = (bits(u) - kSqrtHalf) & int32_t(0xff800000);
-    I s = 0x3f800000 - k;  // 2^-k, or 0 where it is so small that nothing was lost
+    I s = 0x3f800000 - k;  // 2^-k, or 0 where k is so large that nothing was lost
     V f = fma(lost, as<V>(I(select(s > I{}, s, I{}))), as<V>(I(bits(u) - k)) - 1.0f);
     V y = fma(polynomial(f, kLogC), f * f, f);
     y = log_ends(x, broadcast<V>(-1), fma(cast<V>(k), broadcast<V>(kLn2 * 0x1p-23f), y));

@@ -1,4 +1,4 @@
-// Powers, and functions with series of their own.
+// Powers, and functions computed by their own series.
 #pragma once
 
 #include "math_log.h"
@@ -16,7 +16,7 @@ T power_integer(T base, T exponent) {
     return T(result);
 }
 
-// x^y of doubles x >= 0 to the precision of float, as 2^(y log2 x).
+// x^y for doubles x >= 0 to the precision of float, as 2^(y log2 x).
 template <class D>
 INFINI_SIMD D power_wide(D x, D y) {
     using U = Like<D, uint64_t>;
@@ -42,7 +42,7 @@ INFINI_SIMD D power_wide(D x, D y) {
     D s = (mantissa - 1.0) / (mantissa + 1.0);
     D log = fma(s, polynomial(D(s * s), kLog), k);
     log = select(x == D{}, broadcast<D>(-1e300), select(x < broadcast<D>(kInf), log, x));
-    // The limits are beyond what a float can hold; an infinite y times 0 must give 0.
+    // The limits exceed the range of float; an infinite y times 0 must give 0.
     D product = at_least(at_most(log * at_least(at_most(y, 1e300), -1e300), 300.0), -300.0);
     D t = product + kRounder;
     D scale = as<D>(U((as<U>(t) + 1023) << 52));
@@ -56,13 +56,13 @@ INFINI_SIMD V power_float(V x, V y) {
     V half = y * 0.5f;
     auto whole = trunc(y) == y, odd = whole & (trunc(half) != half);
     V result = select(odd, copysign(size, x), size);
-    // Of a negative number other than -inf only whole powers are real.
+    // For negative x other than -inf the result is real only if y is an integer.
     auto unreal = (x < zero) & ~whole & (x > broadcast<V>(-std::numeric_limits<float>::infinity()));
     result = select(unreal, broadcast<V>(std::numeric_limits<float>::quiet_NaN()), result);
     return select((x == one) | (y == zero), one, result);
 }
 
-// log x of doubles x > 0 that are normal numbers.
+// log x for normal doubles x > 0.
 template <class D>
 INFINI_SIMD D log_wide(D x) {
     using U = Like<D, uint64_t>;
@@ -77,8 +77,8 @@ INFINI_SIMD D log_wide(D x) {
     return fma(k, broadcast<D>(0x1.62e42fefa39efp-1), s * polynomial(D(s * s), kLog));
 }
 
-// The logarithm of the gamma function of doubles that hold floats: Stirling's series from 8 on, and
-// a product below. Left of 1/2 it is mirrored: gamma(x) gamma(1 - x) = pi / sin(pi x).
+// The logarithm of the gamma function for doubles that hold floats: Stirling's series from 8 on,
+// and a product below. Left of 1/2 it is reflected: gamma(x) gamma(1 - x) = pi / sin(pi x).
 template <class D>
 INFINI_SIMD D lgamma_wide(D x) {
     constexpr double kSeries[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
@@ -89,7 +89,7 @@ INFINI_SIMD D lgamma_wide(D x) {
         0.08214588661112819,    -0.007370430945714348,
         0.00046630280576761234, -2.1915353447830204e-05,
         7.952054001475508e-07,  -2.2948428997269856e-08,
-        5.392664662608125e-10,  -1.0518471716932054e-11};  // of pi r, divided by r
+        5.392664662608125e-10,  -1.0518471716932054e-11};  // sin(pi r) divided by r
     constexpr double kInf = std::numeric_limits<double>::infinity();
     constexpr double kLogPi = 0x1.250d048e7a1bdp0, kHalfLogTwoPi = 0x1.d67f1c864beb5p-1;
     const D one = broadcast<D>(1);
@@ -106,19 +106,19 @@ INFINI_SIMD D lgamma_wide(D x) {
     D rest = log_wide(factor);
     D y = select(left, kLogPi - series + rest, series - rest);
     y = select((x == one) | (x == broadcast<D>(2)), D{}, y);
-    // The poles, and what has no fraction because it is so large.
+    // Poles, including numbers that are so large that they have no fraction.
     auto pole = left & (r == D{});
     return select(pole | (absolute(x) == broadcast<D>(kInf)), broadcast<D>(kInf), y);
 }
 
-// The logarithmic derivative of the gamma function, to the precision of float: as lgamma_wide. The
-// product of z to z + 7 is w (w + 6) (w + 10) (w + 12) with w = z (z + 7).
+// The digamma function to the precision of float, computed as in lgamma_wide. The product of z to z
+// + 7 is w (w + 6) (w + 10) (w + 12) with w = z (z + 7).
 template <class D>
 INFINI_SIMD D digamma_wide(D x) {
     constexpr double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
                                   1. / 132, -691. / 32760, 1. / 12};
     constexpr double kProduct[] = {720, 252, 28, 1}, kSlope[] = {720, 504, 84, 4};
-    // Of pi r: the sine divided by pi r, and the cosine.
+    // sin(pi r) / (pi r), and cos(pi r).
     constexpr double kSin[] = {1,
                                -1.6449340668482264,
                                0.8117424252833536,
@@ -160,7 +160,7 @@ INFINI_SIMD D digamma_wide(D x) {
     return select(left & (r == D{}), pole, y);
 }
 
-// For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
+// For x >= 1. On [1, 2] the root is a factor, so that the result is accurate next to it.
 inline double digamma_positive(double x) {
     if (x >= 10) {
         constexpr double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
@@ -197,7 +197,8 @@ inline double digamma_scalar(double x) {
     return digamma_positive(1 - x) - kPi / std::tan(kPi * fraction);
 }
 
-// A good start (Giles, 2012), then Halley's steps from the side where no digits cancel.
+// Starts from Giles' approximation (2012); Halley's iterations follow, on the side without
+// cancellation.
 inline double erfinv_scalar(double y) {
     constexpr double kCentral[] = {1.50140941,     0.246640727,    -0.00417768164,
                                    -0.00125372503, 0.00021858087,  -4.39150654e-06,
@@ -210,7 +211,7 @@ inline double erfinv_scalar(double y) {
     const double w = -std::log((1 - a) * (1 + a));
     double x = a * (w < 5 ? polynomial(w - 2.5, kCentral) : polynomial(std::sqrt(w) - 3, kTail));
     constexpr double kSlope = 1.12837916709551257390;  // of erf at 0: 2 / sqrt(pi)
-    const bool far = w > 16;  // beyond the reach of the polynomials: an asymptotic start
+    const bool far = w > 16;  // out of the polynomials' range: starts from an asymptotic formula
     if (far) x = std::sqrt(w - 0.5 * std::log(3.14 * w) - 0.69);
     for (int i = 0; i < (far ? 4 : 2); ++i) {
         double off = a < 0.5 ? std::erf(x) - a : (1 - a) - std::erfc(x);
@@ -232,7 +233,7 @@ INFINI_SIMD V lgamma(V x) {
     if constexpr (detail::kFloats<V> && kIsVector<V>) {
         return detail::in_wide(x, [](auto wide) { return detail::lgamma_wide(wide); });
     } else {
-        // Not std::lgamma, which leaves a sign in a variable that threads share.
+        // Not std::lgamma, which stores the sign in a global variable.
         return detail::in_double(x, [](double lane) {
             int sign = 0;
             return ::lgamma_r(lane, &sign);
@@ -240,7 +241,7 @@ INFINI_SIMD V lgamma(V x) {
     }
 }
 namespace detail {
-// Of floats, from polynomials of -log(1 - y^2) (Giles, 2012).
+// For floats, by polynomials in -log(1 - y^2) (Giles, 2012).
 template <class V>
 INFINI_SIMD V erfinv_float(V y) {
     constexpr float kCentral[] = {1.50140941f,     0.246640727f,    -0.00417768164f,

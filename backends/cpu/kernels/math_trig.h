@@ -1,6 +1,6 @@
-// Sines and their inverses. Arguments of sines up to 2^16 (2^19 of doubles) are reduced by a multiple
-// of pi given in three parts; greater ones, which are rare, go through libm, as all do where fma()
-// rounds twice.
+// Trigonometric functions and their inverses. Arguments up to 2^16 (2^19 for doubles) are reduced
+// by a multiple of pi given in three parts; larger ones, which are rare, use libm, and so do all
+// arguments where fma() rounds twice.
 #pragma once
 
 #include "math_bits.h"
@@ -9,12 +9,12 @@
 namespace infini::cpu {
 
 namespace detail {
-constexpr float kPi = 0x1.921fb6p1f, kPiLow = -0x1.777a5cp-24f;  // to nearest, and what is left
-// Pi cut after each 24 bits, so that all parts are positive and a zero keeps its sign.
+constexpr float kPi = 0x1.921fb6p1f, kPiLow = -0x1.777a5cp-24f;  // to nearest, and the remainder
+// Pi split after every 24 bits, so that all parts are positive and a zero keeps its sign.
 constexpr float kPi1 = 0x1.921fb4p+1f, kPi2 = 0x1.4442d0p-23f, kPi3 = 0x1.846988p-47f;
 constexpr float kTrigLimit = 0x1p16f;
 
-// x - n * step pi. The first product and difference are exact.
+// x - n * step * pi. The first product and difference are exact.
 template <class V>
 INFINI_SIMD V minus_pi(V x, V n, float step) {
     V r = fma(n, broadcast<V>(-step * kPi1), x);
@@ -22,7 +22,7 @@ INFINI_SIMD V minus_pi(V x, V n, float step) {
     return fma(n, broadcast<V>(-step * kPi3), r);
 }
 
-// The sine of |r| < pi / 2. The coefficients were tried out: no result is beyond 1.
+// The sine for |r| < pi / 2. The coefficients were tested: no result exceeds 1.
 template <class V>
 INFINI_SIMD V sin_reduced(V r) {
     constexpr float kC[] = {0x1.110ebcp-7f, -0x1.9f7052p-13f, 0x1.5dbbc6p-19f};
@@ -30,13 +30,13 @@ INFINI_SIMD V sin_reduced(V r) {
     return fma(r * z, p, r);
 }
 
-// Where n, in the lowest bit of t, is odd, the sign changes.
+// Changes the sign where n, in the lowest bit of t, is odd.
 template <class V>
 INFINI_SIMD V with_parity(V y, V t) {
     return as<V>(Bits<V>(bits(y) ^ as<Bits<V>>(as<Like<V, uint32_t>>(t) << 31)));
 }
 
-// y, but through libm for the lanes beyond the limit (also NaN).
+// y, but libm's result in lanes beyond the limit (including NaN).
 template <class V, class F>
 INFINI_SIMD V beyond_limit(V x, V y, F f, Element<V> limit = kTrigLimit) {
     const auto inside = absolute(x) <= broadcast<V>(limit);
@@ -44,7 +44,7 @@ INFINI_SIMD V beyond_limit(V x, V y, F f, Element<V> limit = kTrigLimit) {
     return select(inside, y, in_double(x, f));
 }
 
-// The sine of x - shift pi, for doubles up to 2^19: parts of pi of 33 bits times n are exact.
+// The sine of x - shift pi for doubles up to 2^19: 33-bit parts of pi times n are exact.
 template <class D>
 INFINI_SIMD D sin_double(D x, double shift) {
     constexpr double kC[] = {-0x1.5555555555555p-3,  0x1.1111111111107p-7,   -0x1.a01a01a018aaep-13,
@@ -60,7 +60,7 @@ INFINI_SIMD D sin_double(D x, double shift) {
     return as<D>(Bits<D>(bits(y) ^ as<Bits<D>>(as<Like<D, uint64_t>>(t) << 63)));
 }
 
-// The tangent of doubles to the precision of float: a tangent in float would lose too much in r.
+// The tangent for doubles to the precision of float: in float, r would lose too many bits.
 template <class D>
 INFINI_SIMD D tan_wide(D x) {
     constexpr double kSin[] = {1, -0x1.555544p-3, 0x1.1106c6p-7, -0x1.991c26p-13};
@@ -72,7 +72,7 @@ INFINI_SIMD D tan_wide(D x) {
     return select(odd, -c, s) / select(odd, s, c);
 }
 
-// Pi as V's elements have it, and what is left.
+// Pi in V's element type, and the remainder.
 template <class V>
 inline constexpr Element<V> kPiOf = Element<V>(0x1.921fb54442d18p+1);
 template <class V>
@@ -119,7 +119,7 @@ template <class V>
 INFINI_SIMD V cos(V x) {
     constexpr auto libm = [](double lane) { return std::cos(lane); };
     if constexpr (detail::kFloats<V> && kFma) {
-        // The sine of x + pi / 2: multiples with a half.
+        // The sine of x + pi / 2: n is an integer plus a half.
         const V rounder = broadcast<V>(0x1.8p23f), half = broadcast<V>(0.5f);
         V t = fma(x, broadcast<V>(0x1.45f306p-2f), half) + rounder;
         V y = detail::sin_reduced(detail::minus_pi(x, t - rounder - half, 1));
@@ -177,7 +177,7 @@ INFINI_SIMD V acos(V x) {
 }
 
 namespace detail {
-// atan(top / bottom) + base for a quotient of size up to 0.42, base a multiple of pi / 4.
+// atan(top / bottom) + base for |top / bottom| <= 0.42, where base is a multiple of pi / 4.
 template <class V>
 INFINI_SIMD V atan_from(V base, V top, V bottom) {
     V t = top / bottom, z = t * t, low = base * (kPiRest<V> / kPiOf<V>);
@@ -217,7 +217,8 @@ INFINI_SIMD V atan(V x) {
 template <class V>
 INFINI_SIMD V atan2(V y, V x) {
     if constexpr (detail::kArcs<V>) {
-        // Of the lesser and the greater size, then turned to where the point lies.
+        // The arctangent of the smaller magnitude over the larger one, then moved to the right
+        // octant.
         const V zero{}, one = broadcast<V>(1);
         V a = absolute(y), b = absolute(x);
         auto steep = a > b, left = signbit(x);
@@ -228,7 +229,7 @@ INFINI_SIMD V atan2(V y, V x) {
         const V up = broadcast<V>(Element<V>(kFloat ? 0x1p30 : 0x1p60));
         V scale = select(high > huge, broadcast<V>(0.25f), one);
         scale = select(high < tiny, up, scale);
-        auto alike = (low == high) & (high > zero);  // infinities too
+        auto alike = (low == high) & (high > zero);  // including infinities
         low = select(alike, one, low * scale);
         high = select(alike | (high == zero), one, high * scale);
         auto middle = low > high * 0x1.a8279ap-2f;

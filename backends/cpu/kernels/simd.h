@@ -1,10 +1,10 @@
 // Vectors: GCC's vector extensions sized for the instruction set, and the operations that they
-// lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors as they are; a comparison
-// gives a mask of integers as wide as the lanes, 0 or -1. Everything here also takes scalars (masks
-// are then bool), so that one template serves vectors and scalar tails.
+// lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors directly; a comparison gives a
+// mask of integers as wide as the lanes, 0 or -1. Everything here also takes scalars (masks are
+// then bool), so that one template serves vectors and scalar tails.
 //
-// Beyond this file: types.h (storage types), convert.h (loads and stores that convert), functions.h
-// (exp, log, erf, ...).
+// See also types.h (storage types), convert.h (loads and stores that convert) and functions.h (exp,
+// log, erf, ...).
 #pragma once
 
 #include <cmath>
@@ -46,7 +46,7 @@ using I64 = Vec<int64_t>;
 using U32 = Vec<uint32_t>;
 using U64 = Vec<uint64_t>;
 
-// Lanes of a vector of T.
+// The number of lanes of a vector of T.
 template <class T>
 inline constexpr size_t kWidth = kVectorBytes / sizeof(T);
 
@@ -59,14 +59,14 @@ template <class V>
 struct Lanes<V> {
     using type = V;
 };
-// The type of a vector's elements; a number is its own element.
+// The element type of a vector; a scalar is its own element.
 template <class V>
 using Element = typename Lanes<V>::type;
 template <class V>
 inline constexpr bool kIsVector = !std::is_arithmetic_v<V>;
 template <class V>
 inline constexpr size_t kLanes = sizeof(V) / sizeof(Element<V>);
-// What comparing gives: a vector of integers, or bool.
+// The result of a comparison: a vector of integers, or bool.
 template <class V>
 using Mask = decltype(std::declval<V>() < std::declval<V>());
 
@@ -88,7 +88,7 @@ struct IntegerOf {
         bytes == 1, int8_t,
         std::conditional_t<bytes == 2, int16_t, std::conditional_t<bytes == 4, int32_t, int64_t>>>;
 };
-// Integers as wide as the lanes: for bits and exponents.
+// Integers as wide as the lanes, for bit manipulation.
 template <class V>
 using Bits = Like<V, typename IntegerOf<sizeof(Element<V>)>::type>;
 
@@ -97,13 +97,13 @@ using Bits = Like<V, typename IntegerOf<sizeof(Element<V>)>::type>;
 template <class V>
 INFINI_SIMD V broadcast(Element<V> x) {
     if constexpr (kIsVector<V>)
-        return x - V{};  // and not +, for the sake of -0
+        return x - V{};  // an addition would turn -0 into 0
     else
         return x;
 }
 
-// load<V>(p), or load(p) for a Vec of what p points to. No alignment beyond the element's is
-// needed.
+// load<V>(p), or load(p) for a Vec of the type that p points to. Only the element's alignment is
+// required.
 template <class V = void, class T>
 INFINI_SIMD auto load(const T *p) {
     std::conditional_t<std::is_void_v<V>, Vec<T>, V> v;
@@ -117,7 +117,7 @@ INFINI_SIMD void store(T *p, V v) {
     std::memcpy(p, &v, sizeof v);
 }
 
-// The first n lanes (n <= lanes); the others are 0, or not written.
+// Only the first n lanes (n <= lanes); the others are 0 when loaded, and not written when stored.
 template <class V = void, class T>
 INFINI_SIMD auto load_partial(const T *p, size_t n) {
     std::conditional_t<std::is_void_v<V>, Vec<T>, V> v{};
@@ -148,7 +148,7 @@ INFINI_SIMD V select(M mask, V a, V b) {
     return mask ? a : b;
 }
 
-// Numbers to numbers: cast<I32>(x) goes towards zero, cast<F32>(i) to nearest.
+// Converts values: cast<I32>(x) truncates, cast<F32>(i) rounds to nearest.
 template <class To, class V>
 INFINI_SIMD To cast(V x) {
     if constexpr (kIsVector<V>)
@@ -156,7 +156,7 @@ INFINI_SIMD To cast(V x) {
     else
         return To(x);
 }
-// The same bits: as<I32>(x).
+// Reinterprets the bits: as<I32>(x).
 template <class To, class V>
 INFINI_SIMD To as(V x) {
     static_assert(sizeof(To) == sizeof(V));
@@ -167,7 +167,7 @@ INFINI_SIMD Bits<V> bits(V x) {
     return as<Bits<V>>(x);
 }
 
-// a * b + c, with one rounding where the machine can.
+// a * b + c, with a single rounding if the machine supports it.
 template <class V>
 INFINI_SIMD V fma(V a, V b, V c) {
     if constexpr (!kIsVector<V>) {
@@ -191,7 +191,7 @@ INFINI_SIMD V fma(V a, V b, V c) {
     }
 }
 
-// Of two numbers the greater or smaller; a NaN wins (torch.maximum).
+// The greater or smaller of two values; NaN propagates (torch.maximum).
 template <class V>
 INFINI_SIMD V maximum(V a, V b) {
 #if defined(__ARM_NEON)
@@ -212,7 +212,7 @@ INFINI_SIMD V minimum(V a, V b) {
     if constexpr (std::is_floating_point_v<Element<V>>) return a != a ? a : smaller;
     return smaller;
 }
-// The same, but a NaN loses (torch.fmax).
+// The same, but NaN is ignored (torch.fmax).
 template <class V>
 INFINI_SIMD V fmax(V a, V b) {
 #if defined(__ARM_NEON)
@@ -236,7 +236,7 @@ INFINI_SIMD V fmin(V a, V b) {
 
 // ---- Across lanes -------------------------------------------------------------------------------
 
-// combine(a, b) over all lanes, in a tree.
+// Reduces all lanes with combine(a, b), in a tree.
 template <class V, class Combine>
 INFINI_SIMD Element<V> reduce(V v, Combine combine) {
     if constexpr (kIsVector<V>) {
@@ -261,7 +261,7 @@ template <class V>
 INFINI_SIMD Element<V> reduce_mul(V v) {
     return reduce(v, [](V a, V b) { return V(a * b); });
 }
-// A NaN wins.
+// NaN propagates.
 template <class V>
 INFINI_SIMD Element<V> reduce_max(V v) {
 #if defined(__ARM_NEON)
@@ -277,7 +277,7 @@ INFINI_SIMD Element<V> reduce_min(V v) {
     return reduce(v, [](V a, V b) { return minimum(a, b); });
 }
 
-// Is a mask true in any lane, in all?
+// Whether a mask is true in any lane, or in all.
 template <class M>
 INFINI_SIMD bool any(M mask) {
     if constexpr (!kIsVector<M>) {
@@ -305,7 +305,7 @@ INFINI_SIMD bool all(M mask) {
         return bool(mask);
 }
 
-// f(lane) for each lane: for operations without a vector instruction.
+// Calls f(lane) for each lane: for operations without a vector instruction.
 template <class V, class F>
 INFINI_SIMD V each(V x, F f) {
     if constexpr (kIsVector<V>) {

@@ -1,11 +1,11 @@
-// Loops on several threads, for kernels.
+// Multithreaded loops for kernels.
 #pragma once
 
 #include <cstddef>
 
 namespace infini::cpu {
 
-// The maximum number of threads of a loop.
+// The maximum number of threads in a loop.
 size_t thread_count();
 
 // See ThreadPool::parallel_for. Not a template, so that no instruction-set-specific code is

@@ -26,7 +26,7 @@ struct bf16 {
 struct f8 {
     uint8_t bits;
 };
-// BOOL in memory: any byte; all except 0 are true.
+// BOOL in memory: a byte, true unless it is 0.
 struct boolean {
     uint8_t bits;
 };
@@ -39,7 +39,7 @@ inline float to_float(f16 x) {
 #elif defined(__F16C__)
     return _cvtsh_ss(x.bits);
 #else
-    // The exponent is moved by a product, which takes care of denormals; 31 becomes 255.
+    // A product adjusts the exponent, which also handles denormals; exponent 31 becomes 255.
     uint32_t magnitude = uint32_t(x.bits & 0x7fff) << 13;
     uint32_t bits = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
     bits |= magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
@@ -64,7 +64,7 @@ inline void from_float(f16 &y, float x) {
 #else
     uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
     bits ^= sign;
-    // Denormals of f16: the sum with 0.5 rounds where they end.
+    // Denormals of f16: adding 0.5 rounds at their last bit.
     uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + 0.5f) - 0x3f000000u;
     uint32_t normal = (bits + 0xc8000fffu + (bits >> 13 & 1)) >> 13;
     uint32_t large = bits > 0x7f800000u ? 0x7e00u | (bits >> 13 & 0x3ff) : 0x7c00u;
@@ -88,8 +88,8 @@ inline void from_float(f8 &y, float x) {
     y.bits = uint8_t(byte | sign >> 24);
 }
 
-// A double as a float that remembers whether it was exact (in its last bit), so that rounding it
-// again to 16 bits or fewer gives what rounding once would have given.
+// Rounds a double to odd: the last bit of the float records whether it was exact, so that rounding
+// it again to 16 bits or fewer gives the same as rounding once.
 inline float round_to_odd(double x) {
     float near = float(x);
     double back = near;
@@ -99,7 +99,7 @@ inline float round_to_odd(double x) {
     return std::bit_cast<float>(bits);
 }
 
-// ---- Any storage type to and from any type of computation (float, double, int32_t, int64_t) -----
+// ---- Any storage type to and from any compute type (float, double, int32_t, int64_t) ------------
 
 template <class T>
 inline constexpr bool kIsSmallFloat =
@@ -117,13 +117,13 @@ inline C load_element(T x) {
         return C(x);
 }
 
-// A float truncated to an integer, with saturation; 0 for NaN. Written so that loops vectorise: the
-// number is clamped before the conversion.
+// Truncates a float to an integer, with saturation; 0 for NaN. The number is clamped before the
+// conversion, so that loops vectorise.
 template <class T, class C>
 inline T saturated(C x) {
     constexpr int kDigits = std::numeric_limits<T>::digits, kExact = std::numeric_limits<C>::digits;
     constexpr C kLow = C(std::numeric_limits<T>::min()), kAbove = C(T(1) << (kDigits - 1)) * 2;
-    // The greatest C that fits; of large integers it is not the greatest.
+    // The largest C that fits in T; for large integers this is less than T's maximum.
     constexpr C kHigh = kDigits > kExact ? kAbove - kAbove / C(uint64_t(1) << kExact) : kAbove - 1;
     C y = x == x ? x : C(0);
     y = y < kLow ? kLow : y;
@@ -161,7 +161,7 @@ struct Type {
     using type = T;
 };
 
-// Calls f(Type<T>{}) with the storage type of a dtype. False: the dtype is none (or complex).
+// Calls f(Type<T>{}) with the storage type of a dtype. False if the dtype is invalid or complex.
 template <class F>
 inline bool visit_dtype(int dtype, F &&f) {
     switch (dtype) {

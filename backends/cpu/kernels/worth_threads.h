@@ -1,4 +1,4 @@
-// For kernels that know how long their work takes: loops on as many threads as it is worth.
+// Loops with as many threads as pay off, for kernels that can estimate their duration.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace infini::cpu {
 
-// How many threads work of so many times 10 microseconds is worth at most: all of them, unless the
-// cost of starting threads was measured (docs/tuning.md).
+// The maximum number of threads that pay off for work of `ranges` times 10 microseconds: all,
+// unless the cost of starting threads was measured (docs/tuning.md).
 size_t worth_threads(double ranges);
 
 void parallel_work(size_t count, size_t grain, double ranges,
                    void (*call)(const void *, size_t, size_t), const void *body);
 
-// parallel_for, for loops that take one thread `ranges` times 10 microseconds: count / grain says
-// less where an item takes longer than that.
+// parallel_for for loops that take one thread `ranges` times 10 microseconds; count / grain is too
+// small an estimate where an item takes longer than that.
 template <class Body>
 void parallel_for_work(size_t count, size_t grain, double ranges, const Body &body) {
     if (count <= grain) {

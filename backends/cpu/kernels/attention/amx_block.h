@@ -1,7 +1,7 @@
-// wide_block for BF16 on machines with AMX: products of tiles of 16 x 32, with sums in F32.
-// Probabilities are rounded to BF16 before the product with the values.
+// wide_block for BF16 on machines with AMX: products of 16 x 32 tiles with F32 sums. Probabilities
+// are rounded to BF16 before they are multiplied by the values.
 //
-// Here rows are rows: scores are [32 rows][64 keys], results [rows][depth of values].
+// Here matrices are row-major: scores are [32 rows][64 keys], results [rows][depth of values].
 #pragma once
 
 #include "../matmul/amx.h"
@@ -10,12 +10,12 @@
 #if defined(INFINI_AMX)
 namespace infini::cpu {
 
-inline constexpr int64_t kAmxRows = 32;  // rows that are worked on at a time
+inline constexpr int64_t kAmxRows = 32;  // rows processed together
 
-// The addresses of a tile's rows; null: a row of zeros.
+// The addresses of a tile's rows; null for a row of zeros.
 struct TileRows {
     const bf16 *k[kTile] = {}, *v[kTile] = {};
-    const uint8_t *hidden = nullptr;  // by key; null: none
+    const uint8_t *hidden = nullptr;  // by key; null: none hidden
 
     TileRows(BlockScratch &scratch, const KeyRows &rows, int64_t t, int64_t count) {
         for (int64_t done = 0; done < count;) {
@@ -36,7 +36,7 @@ struct TileRows {
     }
 };
 
-// Words of two BF16, sixteen at a time.
+// Vectors of sixteen words, each of two BF16.
 using Words = VectorOf<uint32_t, 64>::type;
 using Halves = VectorOf<uint16_t, 64>::type;
 
@@ -47,7 +47,7 @@ INFINI_SIMD V load_or_zero(const bf16 *row, int64_t at) {
     return v;
 }
 
-// Keys as words with the keys side by side: to[depth / 2][kTile].
+// Transposes keys into words of two consecutive elements: to[depth / 2][kTile].
 inline void pack_keys(uint32_t *to, const bf16 *const *rows, int64_t depth) {
     constexpr Words low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
     constexpr Words high = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -56,7 +56,7 @@ inline void pack_keys(uint32_t *to, const bf16 *const *rows, int64_t depth) {
             Words a[16], b[16];
 #pragma GCC unroll 16
             for (int i = 0; i < 16; ++i) a[i] = load_or_zero<Words>(rows[key + i], d);
-        // Four times the halves are interleaved; that turns the square over.
+        // Interleaving the halves four times transposes the 16 x 16 block.
 #pragma GCC unroll 2
             for (int turn = 0; turn < 2; ++turn) {
 #pragma GCC unroll 8
@@ -76,7 +76,7 @@ inline void pack_keys(uint32_t *to, const bf16 *const *rows, int64_t depth) {
         }
 }
 
-// Values of two keys as words: to[kTile / 2][depth].
+// Interleaves the values of two keys into words: to[kTile / 2][depth].
 inline void pack_values(uint32_t *to, const bf16 *const *rows, int64_t depth) {
     Halves low, high;
     for (int i = 0; i < 32; ++i) {
@@ -93,13 +93,13 @@ inline void pack_values(uint32_t *to, const bf16 *const *rows, int64_t depth) {
         }
 }
 
-// sums[32][32] = or += a[32][steps] b[steps][32], where b has words of two steps. Strides are in
-// elements of sums, of a, and in words of b.
+// sums[32][32] = or += a[32][steps] b[steps][32], where b holds words of two steps. Strides are in
+// elements for sums and a, and in words for b.
 INFINI_SIMD void multiply_tiles(float *sums, int64_t sum_row, bool add, const bf16 *a,
                                 int64_t a_row, const uint32_t *b, int64_t b_row, int64_t steps) {
     const size_t sum_bytes = size_t(sum_row) * 4, a_bytes = size_t(a_row) * 2;
     const size_t b_bytes = size_t(b_row) * 4;
-    asm volatile("" ::: "memory");  // the tile loads do not say that they read memory
+    asm volatile("" ::: "memory");  // the tile loads do not declare that they read memory
     if (add) {
         _tile_loadd(0, sums, sum_bytes);
         _tile_loadd(1, sums + 16, sum_bytes);
@@ -128,8 +128,8 @@ INFINI_SIMD void multiply_tiles(float *sums, int64_t sum_row, bool add, const bf
     asm volatile("" ::: "memory");
 }
 
-// One row of scores, n of them, becomes weights of BF16; see weigh_tile. The row sees the keys
-// `before` .. `seen` of the tile; `distance`: from the tile's first key to the query's place.
+// Turns one row of n scores into BF16 probabilities; see weigh_tile. The row sees the keys `before`
+// .. `seen` of the tile; `distance` is the query's position relative to the tile's first key.
 inline float weigh_bf16(float *s, bf16 *weights, int64_t n, float scale, float cap, int64_t before,
                         int64_t seen, const float *slope, float distance, const uint8_t *hidden,
                         float &greatest, float &sum) {
@@ -166,7 +166,7 @@ inline float weigh_bf16(float *s, bf16 *weights, int64_t n, float scale, float c
     return shrink;
 }
 
-// As wide_block. Depths must be whole 32s. `copy_query(r, row)` gives a query as it is.
+// As wide_block. Depths must be multiples of 32. `copy_query(r, row)` copies an unscaled query.
 template <class Copy, class Emit>
 void amx_block(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end, float scale,
                const Copy &copy_query, const Emit &emit) {

@@ -1,4 +1,4 @@
-// Attention to keys in ordinary tensors: attention and flash_attention.
+// Attention over keys in ordinary tensors: attention and flash_attention.
 #include <cmath>
 
 #include "../kernel.h"
@@ -75,7 +75,7 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
                                queries,
                                0,
                                {}};
-                    // A length that the tensors do not have is limited to what they have.
+                    // A length that exceeds the tensors is clamped to their size.
                     s.keys = lengths ? limited(lengths.dtype, a.pointer<const void>(4),
                                                b * lengths.stride[0], most)
                                      : most;

@@ -8,13 +8,13 @@
 
 namespace infini::cpu {
 
-// The keys and values of one head of one sequence: strided rows, or pages of a cache given by a
-// table.
+// The keys and values of one head of one sequence: strided rows, or pages of a cache located
+// through a page table.
 struct KeyRows {
     const char *k = nullptr, *v = nullptr;
     int64_t k_row = 0, v_row = 0;  // strides, in elements
     int64_t k_inner = 1, v_inner = 1;
-    const void *table = nullptr;  // null: no pages
+    const void *table = nullptr;  // null: not paged
     int table_dtype = 0;
     int64_t table_stride = 0;
     int64_t pages = 0, page_size = 0;  // of the cache
@@ -27,7 +27,7 @@ struct KeyRows {
         int64_t count;
     };
 
-    // The run that begins with key t and ends before `end`. `size`: bytes of an element.
+    // The run that starts at key t and ends at or before `end`. `size`: bytes per element.
     Run run(int64_t t, int64_t end, int64_t size) const {
         if (!table) return {k + t * k_row * size, v + t * v_row * size, end - t};
         int64_t row = t % page_size, count = std::min(page_size - row, end - t);
@@ -40,21 +40,22 @@ struct KeyRows {
 
 inline constexpr int64_t kTile = 64;  // keys
 inline constexpr int64_t kThinTile = 128;
-// Up to this many rows, vectors run along the depth.
+// Up to this many rows, vectors hold consecutive elements along the depth.
 inline constexpr int64_t kThinRows = kWidth<float> > 8 ? kWidth<float> / 2 : 4;
-// If that applies to any number of rows: rows of a block, limited by the space for scores.
+// Rows in a block in batch-invariant mode, where thin blocks serve any number of rows; limited by
+// the scratch memory for scores.
 inline constexpr int64_t kInvariantRows = 24;
 
 inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// The rows of a block, and their running values. Arrays have whole panels of entries.
+// The rows of a block and their running values. Arrays are padded to whole panels.
 struct BlockRows {
     int64_t count = 0;  // rows
     int64_t depth = 0, value_depth = 0;
-    int64_t *limit;  // the row sees the keys before this; rises with the row
-    int64_t *from;   // and none before this, which also rises; only when `windowed`
+    int64_t *limit;  // the row sees the keys before this; non-decreasing over rows
+    int64_t *from;   // and none before this, also non-decreasing; only if `windowed`
     int64_t *place;  // of its query among the keys, for slopes
-    float *slope;    // times log2(e); only when `sloped`
+    float *slope;    // times log2(e); only if `sloped`
     bool sloped = false, windowed = false;
     float cap = 0;  // soft cap of scores, times log2(e); 0: none
     float *greatest, *sum;
@@ -106,10 +107,10 @@ struct BlockScratch {
 struct KeyTile {
     const float *k, *v;
     int64_t k_row, v_row;
-    const uint8_t *hidden;  // by key; null: none
+    const uint8_t *hidden;  // by key; null: none hidden
 };
 
-// Reads tiles of rows of T, converted unless they are contiguous floats.
+// Reads tiles of rows of T; rows are converted unless they are contiguous floats.
 template <class T>
 struct TileReader {
     const KeyRows &rows;
@@ -148,7 +149,7 @@ struct TileReader {
 
 // ---- Many rows ----------------------------------------------------------------------------------
 
-// Calls f with the panels of a block: f.template operator()<V>(first row).
+// Calls f for each panel of a block: f.template operator()<V>(first row).
 template <class F>
 void by_panels(int64_t rows, F &&f) {
     for (int64_t r = 0; r < rows; r += kPanel)
@@ -158,9 +159,9 @@ void by_panels(int64_t rows, F &&f) {
             f.template operator()<1>(r);
 }
 
-// Attention of all rows to the keys begin .. end, in tiles that end at multiples of kTile, so that
-// a row's sums do not depend on the start of a block. `load_query(r, row)` gives a query, scaled;
-// `emit(r, row)` takes a result, not yet divided by its sum.
+// Attention of all rows over the keys begin .. end, in tiles that end at multiples of kTile, so
+// that a row's sums do not depend on where a block starts. `load_query(r, row)` loads a scaled
+// query; `emit(r, row)` receives a result that is not yet divided by its sum.
 template <class Read, class Load, class Emit>
 void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &read,
                 const Load &load_query, const Emit &emit) {
@@ -172,7 +173,7 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
         for (int64_t lane = 0; lane < width; ++lane) {
             int64_t r = first + lane;
             rows.greatest[r] = kNone, rows.sum[r] = 0;
-            if (r >= rows.count) {  // no row: sees all, and is never read
+            if (r >= rows.count) {  // padding: sees all keys, and its results are never read
                 rows.limit[r] = end, rows.from[r] = 0, rows.place[r] = 0, rows.slope[r] = 0;
                 for (int64_t d = 0; d < depth; ++d) q[d * width + lane] = 0;
                 continue;
@@ -188,7 +189,7 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
         KeyTile tile = read(scratch, t, count);
         by_panels(rows.count, [&]<size_t V>(int64_t first) {
             constexpr int64_t width = V * kWidth<float>;
-            // Later rows see no less than earlier ones.
+            // Later rows see at least as many keys as earlier ones.
             int64_t last = std::min(first + width, rows.count) - 1;
             int64_t most = std::min(rows.limit[last] - t, count);
             if (most <= 0 || (rows.windowed && rows.from[first] - t >= most)) return;
@@ -230,8 +231,7 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
 
 // ---- Few rows -----------------------------------------------------------------------------------
 
-// The same incrementally, for up to kThinRows rows: begin, then any number of ranges of keys, then
-// end.
+// The same incrementally, for up to kThinRows rows: begin, then any number of key ranges, then end.
 template <class Load>
 void thin_begin(BlockScratch &scratch, const Load &load_query) {
     BlockRows &rows = scratch.rows;
@@ -245,7 +245,8 @@ void thin_begin(BlockScratch &scratch, const Load &load_query) {
     }
 }
 
-// Scores of the keys t .. t + count for all rows, s[row][key]. True: some keys do not exist.
+// Scores of the keys t .. t + count for all rows, s[row][key]. Returns true if some keys do not
+// exist.
 template <class T>
 bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t t, int64_t count,
                       float *s, int64_t s_row) {
@@ -255,7 +256,7 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
     for (int64_t done = 0; done < count;) {
         KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
         if (run.k) {
-            // After the keys of a tile come its values.
+            // The values of a tile are read after its keys.
             const bool last = done + run.count == count;
             const KeyRows::Run then =
                 keys.run(last ? t : t + done + run.count, t + count, sizeof(T));
@@ -278,8 +279,8 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
     return missing;
 }
 
-// Tiles end at multiples of kThinTile and scores lie in the lane of their key's place, so that a
-// row's sums do not depend on which keys the other rows see.
+// Tiles end at multiples of kThinTile and a score's lane is determined by its key's position, so
+// that a row's sums do not depend on which keys the other rows see.
 template <class T>
 void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
     constexpr int64_t wide = int64_t(kWidth<float>);
@@ -308,7 +309,7 @@ void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64
         for (int64_t done = 0; done < count;) {
             KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
             if (run.k) {
-                // After the values of a tile come the keys of the next.
+                // The keys of the next tile are read after the values of this one.
                 const bool last = done + run.count == count, ends = t + count == end;
                 const KeyRows::Run then =
                     ends && last ? run : keys.run(t + done + run.count, end, sizeof(T));

@@ -9,10 +9,10 @@
 namespace infini::cpu {
 namespace {
 
-// Rows of a block: as many as stay in the cache with their results.
+// Rows in a block: as many as fit in the cache with their results.
 int64_t rows_for(int64_t depth) { return depth > 256 ? 32 : depth > 128 ? 64 : 128; }
 
-constexpr double kAlone = 200e3;                // multiplications that one thread does sooner alone
+constexpr double kAlone = 200e3;                // multiplications below which one thread is faster
 constexpr int64_t kLeastSplit = 4 * kThinTile;  // keys
 
 template <class T>
@@ -57,7 +57,7 @@ void join_block(const Heads &heads, const Sequence &sequence, const Block &block
                 int64_t partial_floats, float *partials) {
     int64_t depth = heads.value_depth;
     for (int64_t r = 0; r < block.count; ++r) {
-        float *row = partials + r * (depth + 2);  // of the first range: the others are added to it
+        float *row = partials + r * (depth + 2);  // of the first range; the others are added to it
         float greatest = kNone, sum = 0;
         for (int64_t i = 0; i < block.splits; ++i)
             greatest = larger(row[i * partial_floats + depth], greatest);
@@ -81,10 +81,10 @@ Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t long
     most_blocks = rows / block_rows + sequences;
     double work = double(rows) * double(h.heads) * double(keys) * double(h.depth + h.value_depth);
     workers = work < kAlone ? 1 : int64_t(thread_count());
-    // Splits follow from all workers, so that results do not depend on what was measured.
+    // The split counts all workers, so that results do not depend on measured thread costs.
     runners = workers == 1 ? 1 : std::min(workers, int64_t(worth_threads(2 * work / kAlone)));
     if (h.invariant) {
-        // Keys are never split; rows are, down to one, until all threads are busy.
+        // Keys are never split; blocks of rows are, down to one row, until all threads are busy.
         block_rows = std::min(block_rows, kInvariantRows);
         while (block_rows > 1 && (rows + block_rows - 1) / block_rows * h.heads < workers)
             block_rows = (block_rows + 1) / 2;

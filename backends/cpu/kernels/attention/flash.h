@@ -1,8 +1,8 @@
-// Softmax attention of many sequences, split into blocks of rows and, if these are fewer than
-// threads, into ranges of keys (split-KV).
+// Softmax attention over many sequences, split into blocks of rows and, if there are fewer blocks
+// than threads, into ranges of keys (split-KV).
 //
-// A row is a query of one head. All query heads that share a key head are in one block, so that
-// keys and values are read once for them.
+// A row is a query of one head. All query heads that share a key head belong to one block, so that
+// keys and values are read once for all of them.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace infini::cpu {
 // Parameters common to all sequences. Strides are in elements.
 struct Heads {
     int dtype = 0;
-    int64_t heads = 0, group = 0;  // key heads, and query heads for each of them
+    int64_t heads = 0, group = 0;  // key heads, and query heads per key head
     int64_t depth = 0, value_depth = 0;
     int64_t q_token = 0, q_head = 0, q_inner = 1;
     int64_t out_token = 0, out_head = 0, out_inner = 1;
@@ -24,9 +24,9 @@ struct Heads {
     bool causal = false;
     const float *slopes = nullptr;  // by query head; null: none
     int64_t slope_stride = 1;
-    int64_t window = 0;      // keys that a query sees at most, up to its own place; 0: no limit
+    int64_t window = 0;      // maximum keys that a query sees, including its own; 0: no limit
     float softcap = 0;       // of scores; 0: none
-    bool invariant = false;  // a row's bits do not depend on the other rows, nor on the threads
+    bool invariant = false;  // a row's bits depend neither on the other rows nor on the threads
 };
 
 struct Sequence {
@@ -39,14 +39,14 @@ struct Sequence {
 // How the work is divided; computed once per plan.
 struct Division {
     int64_t sequences, heads;
-    int64_t block_rows;   // rows of a block at most
-    int64_t most_blocks;  // of all sequences together, for each key head
+    int64_t block_rows;   // maximum rows in a block
+    int64_t most_blocks;  // of all sequences, per key head
     int64_t workers, splits;
-    int64_t runners;  // of the workers: those that the work is worth
+    int64_t runners;  // workers that are used, limited by the amount of work
     int64_t depth, value_depth;
 
-    // `rows`: of all sequences together; `longest`: rows of one sequence at most; `keys`: of a
-    // sequence at most.
+    // `rows`: of all sequences; `longest`: maximum rows in a sequence; `keys`: maximum keys in a
+    // sequence.
     Division(const Heads &heads, int64_t sequences, int64_t rows, int64_t longest, int64_t keys);
     size_t workspace() const;
 };
@@ -55,7 +55,7 @@ struct Division {
 struct Block {
     int64_t head, first, count;  // key head, rows
     int64_t split, splits;
-    float *partial;  // destination of partial results of a key range; null: none
+    float *partial;  // destination of a key range's partial results; null: none
 };
 
 // The address of a row's query.
@@ -65,7 +65,7 @@ const T *query_of(const Heads &h, const Sequence &sequence, int64_t head, int64_
            (head * h.group + row % h.group) * h.q_head;
 }
 
-// Writes a result: divided by the sum of the probabilities, or zeros without visible keys.
+// Writes a result divided by the sum of the probabilities, or zeros if no key is visible.
 template <class T>
 void write_row(const Heads &h, const Sequence &sequence, int64_t head, int64_t row, float *values,
                float sum) {
@@ -76,7 +76,7 @@ void write_row(const Heads &h, const Sequence &sequence, int64_t head, int64_t r
     store_strided(out, values, size_t(h.value_depth), h.out_inner);
 }
 
-// Prepares a block and has run(scratch, begin, end, load, emit) go over its range of keys.
+// Prepares a block and calls run(scratch, begin, end, load, emit) for its range of keys.
 template <class T, class Run>
 void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, char *memory,
                  const Run &run) {
@@ -95,7 +95,7 @@ void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, c
             rows.from[r] = std::clamp<int64_t>(rows.place[r] + 1 - h.window, 0, rows.limit[r]);
         if (h.slopes) rows.slope[r] = h.slopes[head * h.slope_stride] * kLog2E;
     }
-    int64_t seen = rows.limit[block.count - 1];  // the last row sees most
+    int64_t seen = rows.limit[block.count - 1];  // the last row sees the most keys
     int64_t first = rows.windowed ? rows.from[0] : 0, base = first / kThinTile * kThinTile;
     int64_t share = round_up((seen - base + block.splits - 1) / block.splits, kThinTile);
     int64_t begin = std::min(seen, base + block.split * share), end = std::min(seen, begin + share);
@@ -135,7 +135,7 @@ void attend_all(const Heads &heads, const Division &d, char *workspace, const Fi
     int64_t blocks = first_block[d.sequences];
     int64_t units = blocks * d.heads, tasks = units * d.splits;
     char *at = workspace + round_up((d.sequences + 1) * int64_t(sizeof(int64_t)), 64);
-    int32_t *left = reinterpret_cast<int32_t *>(at);  // splits of a unit that are not done
+    int32_t *left = reinterpret_cast<int32_t *>(at);  // remaining splits of each unit
     if (d.splits > 1) std::fill_n(left, units, int32_t(d.splits));
     at += d.splits > 1 ? round_up(d.most_blocks * d.heads * int64_t(sizeof(int32_t)), 64) : 0;
     float *partials = reinterpret_cast<float *>(at);
@@ -145,7 +145,7 @@ void attend_all(const Heads &heads, const Division &d, char *workspace, const Fi
                        64);
     int64_t scratch_bytes = int64_t(BlockScratch::bytes(d.block_rows, d.depth, d.value_depth));
 
-    // Threads take tasks dynamically. The last blocks see most keys and come first.
+    // Threads take tasks dynamically, the last blocks first because they see the most keys.
     std::atomic<int64_t> next{0};
     parallel_for(size_t(std::min(d.runners, tasks)), 1, [&](size_t begin, size_t end) {
         char *scratch = at + int64_t(begin) * scratch_bytes;

@@ -1,4 +1,4 @@
-// Making the indexer's rows: fp8_indexer_quant and fused_fp8_indexer.
+// Quantised rows for the indexer: fp8_indexer_quant and fused_fp8_indexer.
 #include "../kernel.h"
 #include "../rope/rotate.h"
 #include "../threads.h"
@@ -8,7 +8,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr int64_t kGrain = 16384;  // elements that justify a thread
 
 // Calls f(Type<T>{}) for F16 or BF16.
 template <class F>
@@ -44,12 +44,12 @@ struct Fused {
     int dtype, norm_weight_dtype, norm_bias_dtype, angle_dtype;
     double eps, weights_scale;
 
-    // A position that the table does not have uses row 0.
+    // A position outside the table uses row 0.
     int64_t row_of(const Arguments &a, int64_t token) const {
         int64_t position = a.pointer<const int64_t>(7)[token];
         return position >= 0 && position < positions ? position : 0;
     }
-    // The token's angles, laid out for rotate_neighbours.
+    // The token's angles in the layout of rotate_neighbours.
     template <class C>
     void angles(const Arguments &a, int64_t token, C *s, C *c) const {
         int64_t half = rope / 2, row = row_of(a, token) * rope;
@@ -76,7 +76,7 @@ struct Fused {
         }
     }
 
-    // Normalised in doubles: there is one key for many queries.
+    // Normalised in double: one key is used by many queries.
     template <class T>
     void key(const Arguments &a, int64_t token, int64_t page, int64_t row) const {
         double x[kIndexDepth], s[kIndexDepth], c[kIndexDepth], mean = 0, variance = 0;
@@ -104,12 +104,12 @@ struct Fused {
         parallel_for(size_t(tokens), grain, [&](size_t begin, size_t end) {
             for (size_t t = begin; t < end; ++t) queries<T>(a, int64_t(t));
         });
-        // Pages are assigned to threads, so that of two tokens for one slot the later one wins.
+        // Each thread writes its own pages, so that the later of two tokens for one slot wins.
         int64_t shares = std::clamp<int64_t>(tokens / 32, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
             for (int64_t t = 0; t < tokens; ++t) {
                 int64_t slot = a.pointer<const int64_t>(9)[t];
-                if (slot < 0 || slot >= pages * page_size) continue;  // not in the cache: skipped
+                if (slot < 0 || slot >= pages * page_size) continue;  // outside the cache: skipped
                 int64_t page = slot / page_size;
                 if (size_t(page % shares) >= begin && size_t(page % shares) < end)
                     key<T>(a, t, page, slot % page_size);

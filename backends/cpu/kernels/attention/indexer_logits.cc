@@ -1,5 +1,4 @@
-// The indexer's scores of all keys: fp8_indexer_logits. Heads lie across the lanes of vectors; see
-// wide.h.
+// The indexer's scores of all keys: fp8_indexer_logits. Vector lanes hold heads; see wide.h.
 #include "../kernel.h"
 #include "../threads.h"
 #include "indexer_rows.h"
@@ -10,17 +9,17 @@ namespace {
 
 constexpr int64_t kPageSize = 64;
 constexpr int64_t kHeads = 64;      // at a time: their queries as floats stand on the stack
-constexpr int64_t kTaskPages = 16;  // that one task goes over
+constexpr int64_t kTaskPages = 16;  // at a time: their queries are kept on the stack as floats
 
 struct Logits {
     int64_t tokens, context, heads, pages, requests, most_pages;
 
-    // The keys begin .. end of one token.
+    // Scores the keys begin .. end of one token.
     void run(const Arguments &a, int64_t token, int64_t begin, int64_t end) const {
         float *logits = a.pointer<float>(0) + token * context;
         int64_t position = a.pointer<const int64_t>(5)[token];
         int64_t request = a.pointer<const int32_t>(6)[token];
-        // What lies behind the position, or what the tables do not have, stays -inf.
+        // Keys after the query's position, or outside the tables, keep a score of -inf.
         bool known = request >= 0 && request < requests;
         int64_t seen = known ? std::min(most_pages * kPageSize, context) : 0;
         if (position < seen) seen = std::max<int64_t>(0, position + 1);
@@ -50,7 +49,8 @@ struct Logits {
         }
     }
 
-    // Adds the heads' sums for the first `count` keys of a page, or begins with them.
+    // Adds the heads' sums for the first `count` keys of a page, or stores them for the first
+    // heads.
     static void score_page(const char *page, const float *q, const float *weights, int64_t panels,
                            float *logits, int64_t count, bool first) {
         float scales[kPageSize];
@@ -60,7 +60,7 @@ struct Logits {
             const float *strip[kStrip];
             const f8 *codes = reinterpret_cast<const f8 *>(page) + t * kIndexDepth;
             for (int64_t i = 0; i < int64_t(kStrip) * kIndexDepth; i += kWidth<float>)
-                store(keys + i, load_f32(codes + i));  // a page has whole strips
+                store(keys + i, load_f32(codes + i));  // a page consists of whole strips
             for (size_t i = 0; i < kStrip; ++i) strip[i] = keys + i * kIndexDepth;
             F32 sums[kStrip] = {};
             for (int64_t p = 0; p < panels; ++p) {

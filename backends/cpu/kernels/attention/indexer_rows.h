@@ -1,5 +1,5 @@
-// Rows of 128 in e4m3 with a scale, as the indexer of sparse attention has them, and pages of them:
-// page_size * 128 bytes of e4m3, then page_size F32 scales.
+// Rows of 128 e4m3 elements with a scale, as used by the indexer of sparse attention, and pages of
+// them: page_size * 128 bytes of e4m3, then page_size F32 scales.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace infini::cpu {
 inline constexpr int64_t kIndexDepth = 128, kIndexEntry = kIndexDepth + 4;
 inline constexpr float kLargestCode = 448.0f;
 
-// The least power of two that is not less than the greatest element (1e-4 at least) by the largest
-// code.
+// The smallest power of two that is at least the largest magnitude (1e-4 or more) divided by the
+// largest code.
 inline float power_scale(float greatest) {
     uint32_t bits = std::bit_cast<uint32_t>(std::max(greatest, 1e-4f) / kLargestCode);
     return std::bit_cast<float>((bits + 0x007fffffu) & 0x7f800000u);

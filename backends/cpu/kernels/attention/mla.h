@@ -1,5 +1,5 @@
-// An entry of the latent cache: 512 bytes of e4m3, a F32 scale for each 128 of them, and 64 BF16 of
-// rotary key.
+// An entry of the MLA cache: 512 bytes of e4m3, an F32 scale per 128 of them, and a rotary key of
+// 64 BF16.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,7 @@ inline void read_entry(float *to, const char *entry) {
     const f8 *codes = reinterpret_cast<const f8 *>(entry);
     for (int64_t i = 0; i < kLatent; i += kWidth<float>)
         store(to + i, load_f32(codes + i) * scales[i / kLatentGroup]);
-    bf16 rope[kLatentRope];  // entries are aligned to bytes only
+    bf16 rope[kLatentRope];  // entries are only byte-aligned
     std::memcpy(rope, entry + kRopeAt, sizeof rope);
     for (int64_t i = 0; i < kLatentRope; i += kWidth<float>)
         store(to + kLatent + i, load_wide_f32(rope + i));

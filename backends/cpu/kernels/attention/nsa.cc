@@ -1,4 +1,4 @@
-// Native sparse attention of one query for each sequence: nsa_paged_attention.
+// Native sparse attention with one query per sequence: nsa_paged_attention.
 #include <atomic>
 
 #include "../kernel.h"
@@ -13,7 +13,7 @@ constexpr int64_t kMostSelected = 32;
 
 struct Nsa {
     Shape out, q, k_mean, v_mean, k, v, tables, lengths, gates;
-    int64_t heads, group, per_page;  // key heads, query heads for each, means in a page
+    int64_t heads, group, per_page;  // key heads, query heads per key head, means in a page
     int64_t block, window, selected;
     float scale;
 
@@ -41,8 +41,8 @@ struct Nsa {
         return r;
     }
 
-    // The blocks with the greatest scores, of equal ones the first; in rising order. Returns how
-    // many.
+    // The blocks with the highest scores, the first ones among equals, in ascending order. Returns
+    // how many were selected.
     int64_t select(const float *scores, int64_t count, int64_t *chosen) const {
         float best[kMostSelected];
         int64_t n = 0;
@@ -67,12 +67,13 @@ struct Nsa {
         scratch.carve(memory + score_bytes() + kThinRows * kDepth * 4, kThinRows, kDepth, kDepth);
         const int64_t count = std::min(kThinRows, group - first), query = head * group + first;
         const T *queries = a.pointer<const T>(1) + s * q.stride[0] + query * q.stride[1];
-        // A length that the table cannot hold is limited to what it can.
+        // A length that exceeds the table is clamped.
         int64_t length = limited(lengths.dtype, a.pointer<const void>(7), s * lengths.stride[0],
                                  tables.size[1] * k.size[2]);
         int64_t means = (length + block - 1) / block;
 
-        // The part of rows r .. r + n - 1, from ranges of keys that go(keys) adds, times its gate.
+        // Adds one gated branch for rows r .. r + n - 1: attention over the key ranges that go()
+        // adds, times its gate.
         auto part = [&](int64_t r, int64_t n, int gate, auto go) {
             scratch.rows.count = n;
             std::fill_n(scratch.rows.limit, n, length);
@@ -85,7 +86,7 @@ struct Nsa {
                 int64_t at = s * gates.stride[0] + gate * gates.stride[1] +
                              (query + r + i) * gates.stride[2];
                 float total = scratch.rows.sum[i];
-                if (total == 0) return;  // no keys: nothing, whatever the gate is
+                if (total == 0) return;  // no keys: contributes nothing, whatever the gate
                 float factor = load_as<float>(gates.dtype, a.pointer<const void>(8), at) / total;
                 float *to = sum + (r + i) * kDepth;
                 for (int64_t d = 0; d < kDepth; ++d) to[d] = fma(factor, row[d], to[d]);

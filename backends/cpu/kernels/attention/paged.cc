@@ -1,4 +1,4 @@
-// Attention to keys in a paged cache: paged_attention, paged_attention_prefill and
+// Attention over keys in a paged cache: paged_attention, paged_attention_prefill and
 // paged_attention_varlen.
 #include "../kernel.h"
 #include "flash.h"
@@ -11,7 +11,7 @@ struct Paged {
     Shape q, out, k, v, tables, lengths, bounds, slopes;
     int64_t size;
 
-    // Of all operators; `slopes_at` is the index of the slopes.
+    // Common to all operators; `slopes_at` is the tensor index of the slopes.
     explicit Paged(const Operation &operation, int slopes_at)
         : q(operation.tensor(1)),
           out(operation.tensor(0)),
@@ -32,13 +32,13 @@ struct Paged {
     }
 
     int64_t most_keys() const { return tables.size[1] * k.size[2]; }
-    // Keys that a query sees at most.
+    // The maximum number of keys that a query sees.
     int64_t most_seen() const {
         return heads.window > 0 ? std::min(heads.window, most_keys()) : most_keys();
     }
 
-    // Sequence s, with queries at tokens first .. first + count - 1. A length that the table cannot
-    // hold is limited to what it can.
+    // Sequence s, with queries at tokens first .. first + count - 1. A length that exceeds the
+    // table is clamped.
     Sequence sequence(const Arguments &a, int64_t s, int64_t first, int64_t count) const {
         Sequence sequence{a.pointer<const char>(1) + first * q.stride[0] * size,
                           a.pointer<char>(0) + first * out.stride[0] * size,
@@ -59,7 +59,7 @@ struct Paged {
     }
 };
 
-// One query for each sequence.
+// One query per sequence.
 std::unique_ptr<Plan> plan_one_query(const Paged &p, int slopes_at) {
     int64_t sequences = p.q.size[0];
     Division division(p.heads, sequences, sequences * p.heads.group, p.heads.group, p.most_seen());
@@ -74,11 +74,11 @@ std::unique_ptr<Plan> plan_one_query(const Paged &p, int slopes_at) {
         division.workspace());
 }
 
-// Any number of queries for each sequence; bounds are tensor 6, slopes tensor 7.
+// Any number of queries per sequence; bounds are tensor 6, slopes tensor 7.
 std::unique_ptr<Plan> plan_bounded_queries(const Paged &p) {
     int64_t tokens = p.q.size[0], sequences = p.lengths.size[0];
     int64_t rows = tokens * p.heads.group;
-    // With as many tokens as sequences they are probably one for each.
+    // With as many tokens as sequences, each sequence probably has one.
     int64_t longest = tokens == sequences ? p.heads.group : rows;
     Division division(p.heads, sequences, rows, longest, p.most_seen());
     int64_t bound_bytes = round_up((sequences + 1) * int64_t(sizeof(int64_t)), 64);
@@ -86,7 +86,7 @@ std::unique_ptr<Plan> plan_bounded_queries(const Paged &p) {
         [=](const Arguments &a) {
             Heads heads = p.heads;
             heads.slopes = p.slopes ? a.pointer<const float>(7) : nullptr;
-            // Bounds are limited to the tokens that there are and made to rise, so that no token
+            // Bounds are clamped to the number of tokens and made non-decreasing, so that no token
             // belongs to two sequences.
             int64_t *bound = reinterpret_cast<int64_t *>(a.workspace());
             for (int64_t s = 0; s <= sequences; ++s) {
@@ -94,7 +94,7 @@ std::unique_ptr<Plan> plan_bounded_queries(const Paged &p) {
                                    tokens);
                 if (s > 0) bound[s] = std::max(bound[s], bound[s - 1]);
             }
-            // Tokens of no sequence give zeros.
+            // Tokens that belong to no sequence give zeros.
             auto clear = [&](int64_t begin, int64_t end) {
                 for (int64_t t = begin; t < end; ++t)
                     for (int64_t h = 0; h < p.out.size[1]; ++h)

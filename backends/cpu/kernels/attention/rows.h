@@ -23,7 +23,7 @@ inline void copy_rows(char *dst, int64_t dst_row, int64_t dst_inner, const char 
     }
 }
 
-// load_f32, where it is BF16 in one instruction more than the load.
+// load_f32; for BF16 it takes one instruction besides the load.
 template <class T>
 INFINI_SIMD F32 load_wide_f32(const T *p) {
 #if defined(__ARM_NEON)
@@ -59,7 +59,7 @@ inline void load_floats(float *to, const T *from, int64_t n, int64_t stride) {
     for (; i < n; ++i) to[i] = load_element<float>(from[i]);
 }
 
-// Rows of a known length that is whole vectors.
+// Rows of a constant length that is a multiple of the vector width.
 template <int64_t n, class T>
 INFINI_SIMD void load_row(float *to, const T *from) {
     static_assert(n % int64_t(kWidth<float>) == 0);
@@ -71,7 +71,7 @@ INFINI_SIMD void store_row(T *to, const float *from) {
     for (int64_t i = 0; i < n; i += kWidth<float>) store_f32(to + i, load(from + i));
 }
 
-// Clamps a length, or a bound of a range, to 0..most.
+// Clamps a length, or a bound of a range, to 0 .. most.
 inline int64_t limited(int dtype, const void *data, int64_t index, int64_t most) {
     return std::clamp<int64_t>(load_as<int64_t>(dtype, data, index), 0, most);
 }

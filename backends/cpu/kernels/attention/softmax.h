@@ -19,10 +19,10 @@ INFINI_SIMD F32 fma_lane(F32 a, F32 b, F32 c) {
 #endif
 }
 
-// Separates steps of sums: otherwise the compiler interleaves the steps and spills registers.
+// Separates steps of sums: the compiler would otherwise interleave them and spill registers.
 INFINI_SIMD void end_step(F32 &a, F32 &b, F32 &c, F32 &d) {
 #if defined(__ARM_NEON)
-    F32 w = a, x = b, y = c, z = d;  // copies, for arrays that asm names stay in memory
+    F32 w = a, x = b, y = c, z = d;  // copies: arrays used by asm stay in memory
     asm("" : "+w"(w), "+w"(x), "+w"(y), "+w"(z));
     a = w, b = x, c = y, d = z;
 #else
@@ -30,10 +30,10 @@ INFINI_SIMD void end_step(F32 &a, F32 &b, F32 &c, F32 &d) {
 #endif
 }
 
-inline constexpr float kNone = -std::numeric_limits<float>::infinity();  // score of what is hidden
+inline constexpr float kNone = -std::numeric_limits<float>::infinity();  // score of hidden keys
 inline constexpr float kLog2E = 1.44269504088896341f;
 
-// The larger one. When b is NaN the result is.
+// The larger one; NaN if b is NaN.
 template <class V>
 INFINI_SIMD V larger(V a, V b) {
 #if defined(__ARM_NEON)
@@ -42,11 +42,11 @@ INFINI_SIMD V larger(V a, V b) {
     return a > b ? a : b;
 }
 
-// 2^x for x <= 0, within 2 ulp; 0 below -126.5, so for -inf.
+// 2^x for x <= 0, within 2 ulp; 0 below -126.5, including -inf.
 template <class V>
 INFINI_SIMD V exp2_below(V x) {
-    // The sum with `magic` has the nearest whole number n, and 127 more, in its last bits: the
-    // exponent of 2^n. It is 0, which makes a 0, for -127.
+    // Adding `magic` leaves the nearest integer n plus 127, the exponent of 2^n, in the last bits.
+    // For n = -127 the exponent is 0, which gives 0.
     const V magic = broadcast<V>(0x1.8p23f + 127.0f);
     x = larger(broadcast<V>(-127.0f), x);
     V shifted = x + magic;
@@ -61,7 +61,8 @@ INFINI_SIMD V exp2_below(V x) {
     return p * as<V>(as<B>(shifted) << 23);
 }
 
-// Soft cap of n scores, whole vectors of them: s becomes cap * tanh(s / cap). Hidden ones stay.
+// Applies the soft cap to n scores, in whole vectors: s becomes cap * tanh(s / cap). Hidden scores
+// stay.
 inline void cap_scores(float *s, int64_t n, float cap) {
     for (int64_t i = 0; i < n; i += kWidth<float>) {
         F32 x = load(s + i);
@@ -69,7 +70,7 @@ inline void cap_scores(float *s, int64_t n, float cap) {
     }
 }
 
-// The reference of scores: the running maximum, or 0 while there is none.
+// The value subtracted from scores: the running maximum, or 0 while there is none.
 template <class V>
 INFINI_SIMD V reference(V greatest) {
     return select(greatest == kNone, V{}, greatest);

@@ -1,4 +1,4 @@
-// MLA with selected entries of a cache in e4m3: fp8_sparse_mla.
+// MLA over selected entries of an e4m3 cache: fp8_sparse_mla.
 #include "../kernel.h"
 #include "flash.h"
 #include "mla.h"
@@ -6,8 +6,8 @@
 namespace infini::cpu {
 namespace {
 
-// Reads the entries that indices name; those that the cache does not have are hidden. Values are
-// the first part of keys.
+// Reads the entries that the indices select; those outside the cache are hidden. Values are the
+// leading elements of keys.
 struct EntryReader {
     const char *cache;
     int64_t entries, stride;  // in bytes
@@ -53,7 +53,7 @@ std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation) {
                            1,
                            0,
                            {}};
-                // A count beyond the indices is limited to all of them.
+                // A count that exceeds the number of indices is clamped.
                 s.keys = limited(lengths.dtype, a.pointer<const void>(4), t * lengths.stride[0],
                                  indices.size[2]);
                 s.rows.table = a.pointer<const int32_t>(3) + t * indices.stride[0];

@@ -1,4 +1,4 @@
-// Attention for a few rows of queries at a time, as when one token is decoded: keys and values are
+// Attention for a few query rows at a time, such as when decoding one token: keys and values are
 // read once, in memory order, and converted in registers. Vectors run along the depth.
 #pragma once
 
@@ -36,8 +36,8 @@ struct NextRows {
     int64_t stride;
 };
 
-// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are filled with zeros to
-// whole vectors.
+// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are zero-padded to whole
+// vectors.
 template <class T, size_t R, size_t K>
 INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
                                   int64_t depth, const float *q, int64_t q_row, NextRows<T> next) {
@@ -82,7 +82,7 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
                 store(s + r * s_row + i,
                       reduce_four(sum[r][i], sum[r][i + 1], sum[r][i + 2], sum[r][i + 3]));
         } else {
-            // In the order of reduce_four: a key's score does not depend on its neighbours.
+            // Summed in the order of reduce_four: a key's score does not depend on its neighbours.
             for (size_t i = 0; i < K; ++i)
                 s[r * s_row + i] = reduce_four(sum[r][i], F32{}, F32{}, F32{})[0];
         }
@@ -151,7 +151,7 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
         for (size_t i = 0; i < N; ++i) store(o + r * o_row + i * kWidth<float>, sum[r][i]);
 }
 
-// kValueKeys at a time, so that memory is read nearly in order.
+// Processes kValueKeys keys at a time, so that memory is read nearly in order.
 template <class T, size_t R>
 void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t count, int64_t depth,
                  const float *p, int64_t p_row, NextRows<T> next) {
@@ -175,14 +175,14 @@ void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t co
     }
 }
 
-// Rows that are worked on at a time: as many as registers allow.
+// Rows processed together: as many as the registers allow.
 #if defined(__AVX512F__) || defined(__ARM_NEON)
 inline constexpr int64_t kThinGroup = 4;
 #else
 inline constexpr int64_t kThinGroup = 2;
 #endif
 
-// Calls f.template operator()<R>(first) for groups of R of `rows` rows.
+// Calls f.template operator()<R>(first) for groups of R of the `rows` rows.
 template <class F>
 INFINI_SIMD void by_rows(int64_t rows, F &&f) {
     int64_t r = 0;
@@ -195,7 +195,7 @@ INFINI_SIMD void by_rows(int64_t rows, F &&f) {
 }
 
 // Turns one row of scores, in whole vectors, into probabilities; returns the factor that rescales
-// older results. See weigh_tile in wide.h.
+// earlier results. See weigh_tile in wide.h.
 inline float weigh_row(float *s, int64_t count, float &greatest, float &sum) {
     F32 tops = broadcast<F32>(kNone);
     for (int64_t t = 0; t < count; t += kWidth<float>) tops = larger(load(s + t), tops);

@@ -1,10 +1,10 @@
-// Attention for many rows of queries at a time: what happens to one panel of rows and one tile of
+// Attention for many query rows at a time: the computation for one panel of rows and one tile of
 // keys, all in F32.
 //
-// Rows are in the lanes of vectors, so that scores, their maxima and sums need no cross-lane
-// operations, and keys and values are used in memory order, one element broadcast against a vector
-// of rows. A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows],
-// its results [depth of values][rows]. Scores are in units of log 2.
+// Vector lanes hold rows, so that scores, their maxima and sums need no cross-lane operations, and
+// keys and values are used in memory order, one element broadcast against a vector of rows. A panel
+// holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows], its results
+// [depth of values][rows]. Scores are in units of log 2.
 #pragma once
 
 #include "softmax.h"
@@ -12,7 +12,7 @@
 namespace infini::cpu {
 
 #if defined(__AVX512F__) || defined(__ARM_NEON)
-inline constexpr size_t kStrip = 8;  // keys, or elements of values, that are summed at a time
+inline constexpr size_t kStrip = 8;  // keys, or elements of values, per step
 #else
 inline constexpr size_t kStrip = 4;
 #endif
@@ -61,7 +61,7 @@ template <size_t V>
         for (size_t j = 0; j < V; ++j) store(s + i * width + j * kWidth<float>, sum[i][j]);
 }
 
-// Scores of `count` keys. `s` has room for kStrip - 1 more, which get what is of no use.
+// Scores of `count` keys. `s` has room for kStrip - 1 more, whose contents are unspecified.
 template <size_t V>
 void score_tile(float *s, const float *keys, int64_t stride, int64_t count, int64_t depth,
                 const float *q) {
@@ -129,10 +129,10 @@ void value_tile(float *o, const float *v, int64_t stride, int64_t count, int64_t
 // The visible keys of a panel's rows.
 struct Sight {
     int32_t *keys;          // how many keys of this tile
-    int32_t *before;        // of these, how many lie before its window; null: none
+    int32_t *before;        // of these, how many precede its window; null: none
     const float *slope;     // null: no slopes
-    float *place;           // of the query, counted from the tile's first key
-    const uint8_t *hidden;  // by key; null: none
+    float *place;           // of the query, relative to the tile's first key
+    const uint8_t *hidden;  // by key; null: none hidden
     bool all;               // every row sees every key
 };
 
@@ -154,7 +154,7 @@ inline void hide_tile(float *s, size_t width, int64_t count, const Sight &sight,
 }
 
 // Turns scores into probabilities relative to the running maximum; updates the maximum and the
-// sums, and sets `shrink`, the factor that rescales older results.
+// sums, and sets `shrink`, the factor that rescales earlier results.
 template <size_t V>
 void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, float *sum,
                 float *shrink) {
@@ -162,7 +162,7 @@ void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, fl
     F32 top[V], base[V], total[V];
     for (size_t j = 0; j < V; ++j) top[j] = load(greatest + j * step);
     if (sight.all && !sight.slope && !sight.hidden) {
-        F32 other[V];  // two maxima at a time: each takes longer than what it compares
+        F32 other[V];  // two independent maxima hide the latency of the instruction
         for (size_t j = 0; j < V; ++j) other[j] = top[j];
         int64_t t = 0;
         for (; t + 2 <= count; t += 2)
@@ -186,7 +186,7 @@ void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, fl
         total[j] += weight;
     };
     int64_t t = 0;
-    for (; t + 2 <= count; t += 2, s += 2 * width)  // several at a time: each one is a long chain
+    for (; t + 2 <= count; t += 2, s += 2 * width)  // two at a time: each is a long chain
 #pragma GCC unroll 4
         for (size_t i = 0; i < 2 * V; ++i) weigh(s + i * step, i % V);
     if (t < count)
