@@ -1,4 +1,4 @@
-// Writing keys and values into caches: kv_caching, paged_caching, nsa_compress_paged_cache.
+// Writes keys and values to caches: kv_caching, paged_caching, nsa_compress_paged_cache.
 #include <algorithm>
 
 #include "../attention/rows.h"
@@ -8,9 +8,9 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kGrain = 65536;  // bytes that are worth a thread
+constexpr int64_t kGrain = 65536;  // bytes that justify a thread
 
-// Whether one of the first `count` sizes is 0: then nothing is written, and the other sizes are
+// Whether one of the first `count` sizes is 0. Then nothing is written, and the other sizes are
 // arbitrary.
 bool is_empty(const Shape &shape, int count) {
     return std::find(shape.size, shape.size + count, 0) != shape.size + count;
@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
                 int64_t b = int64_t(i) / heads, h = int64_t(i) % heads;
                 int64_t first =
                     load_as<int64_t>(past_dtype, a.pointer<const void>(4), b * past_stride);
-                // Rows first .. first + rows - 1, as far as the cache has them; the rest is
+                // Rows first .. first + rows - 1, limited to those in the cache; the rest are
                 // skipped.
                 if (first >= most || first <= -rows) continue;
                 int64_t skip = first < 0 ? -first : 0;
@@ -61,13 +61,13 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
         int64_t size = element_bytes(cache[0].dtype);
         int64_t tokens = from[0].size[0], heads = from[0].size[1], block_size = cache[0].size[2];
         int64_t all = cache[0].size[0] * block_size;
-        // Each thread writes its own blocks, so that of two tokens for one slot the later one wins.
+        // Each thread writes its own blocks, so that the later of two tokens for one slot wins.
         int64_t bytes = tokens * heads * (from[0].size[2] + from[1].size[2]) * size;
         int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
             for (int64_t t = 0; t < tokens; ++t) {
                 int64_t slot = slots[t * slot_stride];
-                if (slot < 0 || slot >= all) continue;  // negative, or not in the cache: skipped
+                if (slot < 0 || slot >= all) continue;  // outside the cache: skipped
                 int64_t block = slot / block_size, row = slot % block_size;
                 if (size_t(block % shares) < begin || size_t(block % shares) >= end) continue;
                 for (int k = 0; k < 2; ++k)
@@ -85,7 +85,7 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
 
 struct Compress {
     Shape mean[2], cache[2], tables, lengths;
-    int64_t block;  // tokens of a mean
+    int64_t block;  // tokens per mean
     bool last_only;
 
     // The mean of `count` rows of 128.
@@ -105,7 +105,7 @@ struct Compress {
         for (int64_t s = 0; s < tables.size[0]; ++s) {
             int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
                                      tables.size[1] * page_size);
-            // By number: the first token beyond the last block may be no int64_t.
+            // By index: the first token after the last block may overflow int64_t.
             const int64_t last = length > 0 ? (length - 1) / block : -1;
             for (int64_t b = last_only ? std::max<int64_t>(last, 0) : 0; b <= last; ++b) {
                 const int64_t begin = b * block;

@@ -1,4 +1,4 @@
-// Normalised latents into a cache in e4m3: fp8_mla_rmsnorm_cache.
+// Writes normalised latent vectors to an e4m3 cache: fp8_mla_rmsnorm_cache.
 #include <cmath>
 
 #include "../attention/indexer_rows.h"
@@ -14,7 +14,7 @@ struct MlaCache {
     int64_t tokens, slots, page_size;
     int64_t latent_stride, rope_stride;
     int weight_dtype;
-    bool plain;  // there is a second cache, of BF16
+    bool plain;  // there is a second cache, in BF16
     double eps;
 
     void token(const Arguments &a, int64_t t, int64_t slot) const {
@@ -60,12 +60,12 @@ std::unique_ptr<Plan> plan_mla_cache(const Operation &operation) {
     c.weight_dtype = operation.tensor(3).dtype, c.plain = bool(operation.tensor(1));
     c.eps = operation.number(0);
     return make_plan([c](const Arguments &a) {
-        // Pages are assigned to threads, so that of two tokens for one slot the later one wins.
+        // Each thread writes its own pages, so that the later of two tokens for one slot wins.
         int64_t shares = std::clamp<int64_t>(c.tokens / 16, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
             for (int64_t t = 0; t < c.tokens; ++t) {
                 int64_t slot = a.pointer<const int64_t>(5)[t];
-                if (slot < 0 || slot >= c.slots) continue;  // not in the cache: skipped
+                if (slot < 0 || slot >= c.slots) continue;  // outside the cache: skipped
                 size_t share = size_t(slot / c.page_size % shares);
                 if (share >= begin && share < end) c.token(a, t, slot);
             }

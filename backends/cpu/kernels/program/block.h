@@ -1,4 +1,4 @@
-// From a functor to its loops. Only generated code includes this.
+// Builds the loops of a functor. Only generated code includes this.
 #pragma once
 
 #include <infini/program.h>
@@ -54,7 +54,7 @@ INFINI_SIMD Vec<C> fetch(const T *p) {
     else
         return load_f32(p);
 }
-// Bytes of a mask's lanes, 0 or 1.
+// Converts a mask to bytes of 0 or 1.
 template <class M>
 INFINI_SIMD void put_mask(boolean *p, M mask) {
     constexpr size_t kCount = kLanes<M>;
@@ -64,7 +64,7 @@ INFINI_SIMD void put_mask(boolean *p, M mask) {
         bytes = mask;
     } else {
 #if defined(__ARM_NEON)
-        // Of so few bytes the compiler would take the elements one by one.
+        // For so few bytes the compiler would extract the elements one by one.
         uint16x4_t halves;
         if constexpr (sizeof(Element<M>) == 4)
             halves = vmovn_u32(as<uint32x4_t>(mask));
@@ -88,7 +88,8 @@ INFINI_SIMD void put(T *p, Vec<C> v) {
         put_mask(p, v != Vec<C>{});
 #if defined(__ARM_NEON)
     else if constexpr (std::is_same_v<T, bf16>) {
-        // The upper half of the sum, rounded; a NaN is not rounded, lest it become another number.
+        // Rounds by an addition and takes the upper half; NaN is not rounded, because it could turn
+        // into infinity.
         const U32 u = as<U32>(v), odd = (u >> 16) & 1u;
         const U32 half = (odd + 0x7fffu) & as<U32>(v == v);
         vst1_u16(&p->bits, vaddhn_u32(u, half));
@@ -98,8 +99,8 @@ INFINI_SIMD void put(T *p, Vec<C> v) {
         store_f32(p, v);
 }
 
-// C: what is computed in. T: how tensors are stored, and To: the results. Inputs whose bit in
-// kShared is set are no tensors.
+// C: the compute type. T: the storage type of tensors, To: that of the results. Inputs whose bit in
+// kShared is set are shared values, not tensors.
 template <template <class> class F, class C, class T, class To = T>
 void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n) {
     using V = Vec<C>;
@@ -123,7 +124,8 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             Functor::eval(x, y);
             (put<C>(reinterpret_cast<To *>(b[O]) + at * kLanes, y[O]), ...);
         };
-        // All are read before one is written, so that the compiler may work on them side by side.
+        // All inputs are read before any output is written, so that the compiler may interleave
+        // them.
         [[maybe_unused]] auto several = [&](size_t at) {
             V y[kUnroll][kOut];
             for (int u = 0; u < kUnroll; ++u) {
@@ -135,9 +137,10 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
         };
         size_t full = n / kLanes;
         const size_t rest = n % kLanes;
-        // What does not fill a vector goes through buffers, so that `evaluate` is inlined here
-        // once. Of a longer line it is the last vector, which overlaps the one before it: results
-        // may stand where operands do, so it is computed first and written last.
+        // Elements that do not fill a vector go through buffers, so that `evaluate` is inlined here
+        // only once. If there is at least one full vector, the tail is computed as the last n
+        // elements, which overlap the vector before: results may alias operands, so the tail is
+        // computed first and written last.
         alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
         bool apart = rest != 0;
         const bool overlaps = apart && full != 0;
@@ -177,7 +180,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
     run(std::make_index_sequence<kIn>(), std::make_index_sequence<kOut>());
 }
 
-// The functor and a fold of its output together, in several chains.
+// Evaluates the functor and folds its output, in several independent chains.
 template <template <class> class F, class C, int fold>
 void folded(const void *const *in, const ptrdiff_t *step, void *result, size_t n) {
     using V = Vec<C>;

@@ -1,5 +1,5 @@
-// A loop for each pair of common types, which the compiler vectorises. Floats of 16 bits go through
-// a block of float, to or from which the conversions of convert.h are vectors too.
+// A loop for each pair of common types, which the compiler vectorises. 16-bit floats go through a
+// block of float, converted by the vector functions of convert.h.
 #include "program/cast.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace infini::cpu::program {
 namespace {
 
-constexpr size_t kCastBlock = 512;  // elements that go through the first cache
+constexpr size_t kCastBlock = 512;  // elements that fit in L1
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
@@ -21,7 +21,7 @@ template <class T, class U>
     for (size_t i = 0; i < n; ++i) store_element(to[i], load_element<C>(from[i]));
 }
 
-// Rounded to odd, so that 16 bits are rounded once.
+// Rounds to odd, so that a conversion to 16 bits rounds only once.
 [[gnu::noinline]] void odd_floats(const double *from, float *to, size_t n) {
     size_t i = 0;
 #if defined(__ARM_NEON)
@@ -31,14 +31,14 @@ template <class T, class U>
 }
 
 #if defined(__ARM_NEON)
-// Its instructions saturate, and give 0 for NaN, as `saturated` does.
+// NEON's conversions saturate, and give 0 for NaN, as `saturated` does.
 [[gnu::noinline]] void cast_loop(const double *from, int64_t *to, size_t n) {
     size_t i = 0;
     for (; i + 2 <= n; i += 2) vst1q_s64(to + i, vcvtq_s64_f64(vld1q_f64(from + i)));
     for (; i < n; ++i) to[i] = vcvtd_s64_f64(from[i]);
 }
 
-// Four elements as integers of 32 bits.
+// Converts four elements to 32-bit integers.
 inline int32x4_t four(const float *p) { return vcvtq_s32_f32(vld1q_f32(p)); }
 inline int32x4_t four(const f16 *p) {
     return vcvtq_s32_f32(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))));
@@ -65,7 +65,7 @@ inline void put_sixteen(uint8_t *to, int32x4_t a, int32x4_t b, int32x4_t c, int3
     vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(eight(a, b)), eight(c, d)));
 }
 
-// Narrower integers are ends of the range of wider ones, in each step.
+// Each step saturates to the range of the next narrower type.
 template <class T, class U>
     requires requires(const T *from, U *to, int32x4_t v) { put_sixteen(to, four(from), v, v, v); }
 [[gnu::noinline]] void cast_loop(const T *from, U *to, size_t n) {
@@ -78,7 +78,7 @@ template <class T, class U>
             to[i],
             load_element<std::conditional_t<std::is_same_v<T, double>, double, float>>(from[i]));
 }
-// Are they not 0? The sign is not looked at.
+// Whether elements are nonzero, ignoring the sign.
 template <class T>
     requires kIsHalf<T>
 [[gnu::noinline]] void cast_loop(const T *from, boolean *to, size_t n) {
@@ -99,7 +99,7 @@ void cast_loop(const float *from, int64_t *to, size_t n) {
 }
 #endif
 
-// Is there a loop that needs no block of floats?
+// Whether there is a loop that needs no block of floats.
 template <class T, class U>
 inline constexpr bool kCastsHalves =
 #if defined(__ARM_NEON)

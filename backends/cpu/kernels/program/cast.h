@@ -5,8 +5,8 @@
 
 namespace infini::cpu::program {
 
-// A loop from one dtype to another. Null: there is none of its own, and elements go through the
-// type that the program computes in.
+// The loop from one dtype to another. Null if there is no direct one; then elements are converted
+// through the compute type of the program.
 BlockFunction cast_function(int from, int to);
 
 }  // namespace infini::cpu::program

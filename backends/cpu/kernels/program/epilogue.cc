@@ -35,7 +35,7 @@ private:
 
     LoopNest nest_;
     std::vector<Operand> operands_;  // by slot
-    int64_t rows_ = 1;               // of a member
+    int64_t rows_ = 1;               // per member
     int buffers_ = 0;
 };
 

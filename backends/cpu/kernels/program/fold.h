@@ -1,4 +1,4 @@
-// Folding values: a block to one value, or lane by lane into a row of results.
+// Folds of values: a block to one value, or elementwise into a row of results.
 #pragma once
 
 #include <infini/program.h>
@@ -12,7 +12,7 @@ namespace infini::cpu::program {
 
 inline bool is_arg(int fold) { return fold >= INFINI_FOLD_ARGMAX; }
 
-// Of no elements.
+// The result for no elements.
 template <class C>
 C fold_start(int fold) {
     using Limits = std::numeric_limits<C>;
@@ -31,7 +31,7 @@ C fold_start(int fold) {
     }
 }
 
-// Calls f with a function of two values, vectors or numbers.
+// Calls f with a function of two values, which are vectors or scalars.
 template <class F>
 auto with_fold(int fold, F &&f) {
     switch (fold) {
@@ -53,7 +53,7 @@ C fold_two(int fold, C a, C b) {
     return with_fold(fold, [&](auto combine) { return combine(a, b); });
 }
 
-// Several running results, so that neither latency nor the length of one chain of roundings counts.
+// Several accumulators, which hide latency and shorten the chains of rounding errors.
 template <class C>
 C fold_block(int fold, const C *x, size_t n) {
     return with_fold(fold, [&](auto combine) {
@@ -92,7 +92,7 @@ void fold_into(int fold, C *results, const C *x, size_t n) {
     });
 }
 
-// Lines `apart` elements from each other, four at a time.
+// Lines that are `apart` elements from each other, four at a time.
 template <class C>
 void fold_lines(int fold, C *results, const C *x, int64_t apart, size_t lines, size_t n) {
     while (lines >= 4) {
@@ -116,16 +116,16 @@ void fold_lines(int fold, C *results, const C *x, int64_t apart, size_t lines, s
     for (; lines > 0; --lines, x += apart) fold_into(fold, results, x, n);
 }
 
-// ---- Which element it was -----------------------------------------------------------------------
+// ---- Indices (argmin, argmax) -------------------------------------------------------------------
 
-// Does a take the place of b? The first of equals stays, and the first NaN wins.
+// Whether a replaces b. The first of equal elements is kept, and the first NaN wins.
 template <class C>
 bool beats(int fold, C a, C b) {
     if (b != b) return false;
     return a != a || (fold == INFINI_FOLD_ARGMAX ? a > b : a < b);
 }
 
-// Folds x[i], the element number first + i * step, into (best, index).
+// Folds x[i], whose index is first + i * step, into (best, index).
 template <class C>
 void fold_arg(int fold, C &best, C &index, C x, C number) {
     if (index < C(0) || beats(fold, x, best)) best = x, index = number;

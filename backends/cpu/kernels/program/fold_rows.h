@@ -1,5 +1,5 @@
-// Folding many short rows: a vector for each row, and the lanes of as many rows as a vector has
-// lanes in one tree.
+// Folds of many short rows: each row is reduced to a vector, and as many rows as a vector has lanes
+// are reduced across lanes in one tree.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace infini::cpu::program {
 
 namespace detail {
-// Of two vectors in blocks of `width` lanes, the lower or the upper halves of all blocks.
+// Takes the lower or the upper halves of all blocks of `width` lanes of two vectors.
 template <size_t width, bool upper, class V, size_t... lane>
 INFINI_SIMD V halves(V a, V b, std::index_sequence<lane...>) {
     constexpr size_t kHalf = width / 2;
@@ -34,8 +34,8 @@ INFINI_SIMD V fold_lanes(V *v, Combine combine) {
 }
 }  // namespace detail
 
-// results[r] = the fold of the n >= 1 elements at x + r * pitch. `start` changes nothing that it is
-// combined with, `read` is applied to all elements. A row's result does not depend on the other
+// results[r] = the fold of the n >= 1 elements at x + r * pitch. `start` is the identity of
+// `combine`, and `read` is applied to all elements. A row's result does not depend on the other
 // rows.
 template <class C, class Combine, class Read>
 void fold_rows(Combine combine, C start, C *results, const C *x, ptrdiff_t pitch, size_t rows,
@@ -63,7 +63,7 @@ void fold_rows(Combine combine, C start, C *results, const C *x, ptrdiff_t pitch
         const auto fresh = lane >= broadcast<Bits<V>>(Element<Bits<V>>(kLanes - rest));
         return combine(made, V(select(fresh, at(row + n - kLanes), starts)));
     };
-    // Whether a whole vector may be read where a short row begins.
+    // Whether a whole vector may be read at the start of a short row.
     const ptrdiff_t end = ptrdiff_t(rows - 1) * pitch + ptrdiff_t(n);
     auto is_inside = [&](size_t r) {
         return pitch >= 0 && ptrdiff_t(r) * pitch + ptrdiff_t(kLanes) <= end;

@@ -1,5 +1,4 @@
-// The functors of programs as the engine calls them: loops over blocks, by the type they compute
-// in.
+// The functors of programs as the engine calls them: loops over blocks, by compute type.
 #pragma once
 
 #include <infini/loop_nest.h>
@@ -9,20 +8,21 @@
 
 namespace infini::cpu {
 
-// out[k][i] = the functor of in[j][i * step[j]], for i < n. A step is 1, or 0 when all elements
-// share the value: `in` then holds it as often as a vector has lanes. An output may be an input.
+// out[k][i] = the functor of in[j][i * step[j]], for i < n. A step is 1, or 0 if all elements share
+// the value, which is then repeated in `in` for every lane of a vector. An output may alias an
+// input.
 using BlockFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *const *out,
                                size_t n);
 
-// The fold of the functor's only output over i < n, as one value at `result`.
+// Folds the functor's only output over i < n and stores the value at `result`.
 using FoldFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *result, size_t n);
 
 using infini::program::kValueTypes;
 
-// Storage types of tensors that a loop of its own reads and writes as they are.
+// Storage types of tensors that specialised loops read and write without conversion buffers.
 enum Storage { kF16, kBf16, kI32, kI8, kU8, kBoolean, kF32, kI64, kStorages };
 
-// Of a dtype; -1: none of them.
+// The storage type of a dtype; -1 if there is none.
 inline int storage_of(int dtype) {
     switch (dtype) {
         case INFINI_DTYPE_F16:
@@ -49,15 +49,15 @@ inline int storage_of(int dtype) {
 struct Functor {
     const char *name;
     int inputs, outputs;
-    int cost;  // roughly, in operations for an element
+    int cost;  // roughly, in operations per element
     BlockFunction compute[kValueTypes];
-    // The same for tensors of one storage type: 16 bits are converted in registers, integers are
-    // computed in as few bits as they have. Inputs that are no tensors are floats. Null: not
+    // The same for tensors of one storage type: 16-bit floats are converted in registers, and
+    // integers are computed at their own width. Inputs that are not tensors are floats. Null: not
     // compiled.
     BlockFunction direct[kStorages];
-    // The same with results that are 0 or 1, written as bytes.
+    // The same, with results that are 0 or 1 and stored as bytes.
     BlockFunction truth[kStorages];
-    // InfiniFold that is evaluated in one go with the functor; 0: none. Null where not compiled.
+    // The InfiniFold that is evaluated together with the functor; 0: none. Null where not compiled.
     int fold;
     FoldFunction folded[kValueTypes];
 };
@@ -67,7 +67,7 @@ struct FunctorList {
     size_t count;
 };
 
-// Generated: all there are.
+// All lists, generated.
 extern const FunctorList *const kFunctorLists[];
 extern const size_t kFunctorListCount;
 

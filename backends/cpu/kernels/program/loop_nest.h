@@ -10,7 +10,7 @@
 
 namespace infini::cpu::program {
 
-using namespace infini::program;  // NOLINT: the CPU's engine is one of programs
+using namespace infini::program;  // NOLINT: this is the CPU's program engine
 
 constexpr size_t kSplatBytes = 64;  // the widest vector
 
@@ -19,9 +19,9 @@ struct NativeFold;
 struct Stage : infini::program::Stage {
     const Functor *functor = nullptr;
     BlockFunction compute = nullptr;
-    FoldFunction fold = nullptr;         // evaluates and folds in one go
-    const NativeFold *native = nullptr;  // folds its input as it is in memory
-    int64_t block = 0;                   // elements in a call
+    FoldFunction fold = nullptr;         // evaluates and folds in one call
+    const NativeFold *native = nullptr;  // folds its input in its storage type
+    int64_t block = 0;                   // elements per call
 };
 
 using LoopNest = LoopNestOf<Stage>;

@@ -1,5 +1,5 @@
-// Maps: every element on its own. The innermost dimension is cut in blocks; operands in the form
-// that functors require (right type, stride 1) are used in place, others go through buffers.
+// Elementwise maps. The innermost dimension is cut into blocks; operands in the form that functors
+// require (right type, stride 1) are used in place, others go through buffers.
 #include <algorithm>
 #include <cstdlib>
 
@@ -58,7 +58,7 @@ public:
                               });
             return;
         }
-        // Divisions take longer than a small map: rows that are not split need none.
+        // Divisions take longer than a small map; rows that are not split need none.
         constexpr int64_t kPiece = 16384;
         if (n <= kPiece) {
             const auto rows = [&](size_t begin, size_t end) {
@@ -115,7 +115,7 @@ private:
             block_ = std::min({block_, kBlock, fitting});
             if (tile_) {
                 tile_columns_ = kTileColumns;
-                // Of a column of small elements, whole cache lines.
+                // For small elements, a column of a tile consists of whole cache lines.
                 const int64_t most = direct_ ? std::max(kTileRows, 128 / unit) : kTileRows;
                 tile_rows_ = std::clamp<int64_t>(fitting / kTileColumns, 1, most);
             }
@@ -126,7 +126,7 @@ private:
         grain_ = std::max<int64_t>(1024, 24576 / (1 + cost / 8));
     }
 
-    // How far operands lie apart, in bytes, where a row is followed by the next one in dimension d.
+    // Bytes from the start of a row to the next row, when dimension d is the one that advances.
     void choose_jumps() {
         unbuffered_ = nest_.stages.size() == 1 && !tile_;
         jumps_.resize(nest_.slots.size());
@@ -150,7 +150,7 @@ private:
         return product;
     }
 
-    // Puts a dimension at another place.
+    // Moves a dimension to another position.
     void move_dimension(int from, int to) {
         auto rotate = [&](int64_t *values) {
             if (from < to)
@@ -162,7 +162,7 @@ private:
         for (Slot &slot : nest_.slots) rotate(slot.kept);
     }
 
-    // One stage over rows in place takes less than to collect their elements from everywhere.
+    // A single stage that runs on rows in place is faster than one that gathers their elements.
     int64_t shortest_row() const {
         bool in_place = nest_.stages.size() == 1;
         for (const Slot &slot : nest_.slots)
@@ -174,9 +174,9 @@ private:
     void choose_inner() {
         Walk &walk = nest_.kept;
         if (walk.count == 0) walk.size[walk.count++] = 1;
-        // A short innermost dimension would make a call for every few elements.
+        // A short innermost dimension would cause a call for every few elements.
         if (walk.size[inner()] < shortest_row()) {
-            int longest = 0;  // the innermost of equal ones
+            int longest = 0;  // the innermost among equals
             for (int i = 1; i < walk.count; ++i)
                 if (walk.size[i] >= walk.size[longest]) longest = i;
             if (walk.size[longest] >= 4 * walk.size[inner()]) move_dimension(longest, inner());
@@ -185,12 +185,12 @@ private:
             for (Slot &slot : nest_.slots) slot.kept[inner()] = 1;
     }
 
-    // Tensors of one storage type, for which there is a loop of its own; the results may be truth
-    // values instead. What is not dense is moved to buffers as it is.
+    // Uses a specialised loop for tensors of one storage type; the results may be truth values
+    // instead. Operands that are not dense are copied to buffers without conversion.
     void choose_direct() {
         if (nest_.stages.size() != 1) return;
         Stage &stage = nest_.stages[0];
-        int given = 0, made = 0;  // dtypes
+        int given = 0, made = 0;  // input and output dtypes
         for (size_t n = 0; n < nest_.slots.size(); ++n) {
             const Slot &slot = nest_.slots[n];
             if (slot.kind == Slot::kPosition) return;
@@ -233,7 +233,8 @@ private:
         }
     }
 
-    // Where an operand's memory runs along another dimension, tiles of both are gathered.
+    // If an operand is contiguous along another dimension, tiles of the two dimensions are
+    // gathered.
     void choose_tile() {
         int best = -1;
         for (size_t n = 0; n < nest_.slots.size(); ++n) {
@@ -253,7 +254,7 @@ private:
         if (best != inner() - 1) move_dimension(best, inner() - 1);
     }
 
-    // What one thread works with.
+    // The state of one thread.
     struct Task {
         Task(const Map &map, const SharedValues &shared, char *const *bases)
             : map(map), nest(map.nest_), shared(shared), bases(bases) {}
@@ -271,7 +272,7 @@ private:
             }
         }
 
-        // The dimension in which the next row follows. No divisions: short rows take less time.
+        // Advances to the next row; returns the dimension that advances. Divisions would be slow.
         int next_dimension() {
             int d = map.inner() - 1;
             for (; d > 0 && where[d] + 1 == nest.kept.size[d]; --d) where[d] = 0;
@@ -291,8 +292,8 @@ private:
                 if (map.access_[n] != kUnused) jump(n, d);
         }
 
-        // Rows of `n` elements from the one at hand on, of one stage whose operands are all used in
-        // place.
+        // Processes rows of `n` elements, starting with the current one, in a single stage whose
+        // operands are all used in place.
         void unbuffered_rows(size_t rows, int64_t n) {
             const Stage &stage = nest.stages[0];
             Bound bound;
@@ -333,7 +334,7 @@ private:
             });
         }
 
-        // Elements of a tensor into a buffer, and back: as values, or as they are.
+        // Moves elements of a tensor to a buffer and back, with or without conversion to values.
         void take(char *values, const Slot &slot, const char *from, int64_t n, int64_t stride) {
             if (!map.direct_) return gather(nest.type, values, slot, from, n, stride);
             with_cell(slot.bytes, [&](auto cell) {
@@ -381,8 +382,8 @@ private:
             }
         }
 
-        // Rows of the second innermost dimension from `row`, columns of the innermost from
-        // `column`.
+        // Rows of the second innermost dimension starting at `row`, columns of the innermost
+        // starting at `column`.
         void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) {
             const int in = map.inner(), down = in - 1;
             for (size_t n = 0; n < nest.slots.size(); ++n)
@@ -410,7 +411,7 @@ private:
             const Slot &slot = nest.slots[n];
             const int64_t across = slot.kept[map.inner()], down = slot.kept[map.inner() - 1];
             char *memory = at[n];
-            if (std::llabs(across) <= std::llabs(down)) {  // it lies along the tile's rows as it is
+            if (std::llabs(across) <= std::llabs(down)) {  // memory order matches the tile's rows
                 for (int64_t r = 0; r < rows; ++r) {
                     const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
                     char *here = memory + ((row + r) * down + column * across) * bytes;
@@ -497,7 +498,7 @@ private:
         const LoopNest &nest;
         const SharedValues &shared;
         char *const *bases;
-        int64_t where[kDims];  // the row
+        int64_t where[kDims];  // the current row
         char *at[kMostOperands], *use[kMostOperands];
         alignas(64) char splats[kMostInputs][kSplatBytes];
         alignas(64) char scratch[kScratch];

@@ -10,7 +10,8 @@
 namespace infini::cpu::program {
 namespace {
 
-// Bits of an element of which one is set if it is true: all, but of a float not its sign.
+// A mask of the bits of which at least one is set if an element is true: all, except a float's
+// sign.
 template <class T>
 struct Truth {
     using Storage = typename IntegerOf<sizeof(T)>::type;
@@ -59,7 +60,7 @@ struct Extreme {
     }
 };
 
-// States have a bit where one was set.
+// The state has a bit set if any element had one.
 template <class T>
 struct Any {
     using S = typename Truth<T>::U;
@@ -78,7 +79,7 @@ struct Any {
     }
 };
 
-// States are the smallest of such bits.
+// The state is the minimum of these bits over all elements.
 template <class T>
 struct All {
     using S = typename Truth<T>::U;

@@ -1,5 +1,5 @@
-// Folds that need no conversion: the largest and smallest of integers, and whether any or all
-// elements are true, in the bits that they have in memory.
+// Folds without conversion: the maximum and minimum of integers, and any and all, computed on the
+// bits in memory.
 #pragma once
 
 #include <infini/program.h>
@@ -12,15 +12,15 @@ struct NativeFold {
     int bytes;  // of an element, and of its state
     // state[r] = the fold of the n elements at x + r * pitch (in elements).
     void (*rows)(void *state, const void *x, ptrdiff_t pitch, size_t rows, size_t n);
-    // state[i] combined with other[i], or with the elements x[i].
+    // Combines state[i] with other[i], or with the elements x[i].
     void (*join)(void *state, const void *other, size_t n);
     void (*into)(void *state, const void *x, size_t n);
-    // What nothing changes; and states as values of a nest's type.
+    // Fills states with the identity of the fold; converts states to values of a nest's type.
     void (*start)(void *state, size_t n);
     void (*finish)(ValueType type, void *values, const void *state, size_t n);
 };
 
-// Of a stage that folds its only input; null: there is none.
+// The native fold of a stage that folds its only input; null if there is none.
 const NativeFold *native_fold(const Stage &stage, const InfiniExpression &expression, int dtype);
 
 }  // namespace infini::cpu::program

@@ -13,7 +13,7 @@ public:
     }
     std::vector<std::unique_ptr<Runner>> runners;
     int64_t shared =
-        0;  // bytes that phases leave for later ones; behind it all use the same memory
+        0;  // bytes that phases leave for later ones; all phases reuse the memory behind them
 };
 
 std::unique_ptr<Plan> plan_program(const Operation &operation) {

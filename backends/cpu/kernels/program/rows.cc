@@ -64,7 +64,7 @@ void Rows::run_pass(const Run &run, const Group &group, const Pass &pass) const 
         with_type(nest_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, last); });
 }
 
-// ---- Where things are ---------------------------------------------------------------------------
+// ---- Offsets ------------------------------------------------------------------------------------
 
 int64_t Rows::row_offset(const Slot &slot, int64_t row) const {
     if (nest_.kept.count == 1) return row * slot.kept[0];
@@ -88,7 +88,8 @@ int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
     return slot.along(slot.folded, nest_.folded, at);
 }
 
-// Elements of a row from a position on, into values or back; `row` is where the row begins.
+// Moves elements of a row, starting at a position, to values or back; `row` is the start of the
+// row.
 void Rows::move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
                 bool in) const {
     const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes, stride = lane(slot);
@@ -120,7 +121,7 @@ void Rows::fill_caches(const Run &run, const Group &group) const {
 
 // ---- Stages -------------------------------------------------------------------------------------
 
-// Once for each row.
+// Evaluates the stage once per row.
 void Rows::run_rows(const Run &run, const Group &group, const Stage &stage) const {
     Line line;
     for (size_t i = 0; i < stage.inputs.size(); ++i) {
@@ -159,7 +160,7 @@ void Rows::write_rows(const Run &run, const Group &group, const Slot &slot,
     }
 }
 
-// The chunks' results, two and two.
+// Combines the chunks' results pairwise.
 template <class C>
 void Rows::join_chunks(const Group &group, const Stage &stage) const {
     for (size_t i = 0; i < stage.outputs.size(); ++i) {

@@ -1,9 +1,10 @@
-// Phases with folds: rows of elements, over which each stage iterates before the next one.
+// Phases with folds: each stage iterates over rows of elements before the next stage starts.
 //
-// Two ways to go: along rows (the elements of a row are neighbours in memory), or across them (rows
-// are neighbours: a tile of columns is folded line by line). A line is what a functor gets in one
-// call: a block of one row, or one element of each row of a tile. Rows are cut in chunks of a fixed
-// length whose folds are joined in a tree: the result does not depend on the number of threads.
+// There are two directions: along rows (the elements of a row are contiguous in memory) and across
+// them (rows are neighbours in memory: a tile of columns is folded line by line). A line is the
+// argument of one functor call: a block of one row, or one element of each row of a tile. Rows are
+// cut into chunks of a fixed length whose folds are combined in a tree: the result does not depend
+// on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -22,22 +23,22 @@ private:
     enum Access : uint8_t {
         kUnused,
         kDirect,  // in place
-        kSplat,   // one value for the line
+        kSplat,   // one value for the whole line
         kGather,  // through a buffer
-        kCached,  // converted once for the group
+        kCached,  // converted once per group
     };
 
-    // A set of rows that are worked on together: consecutive rows, or neighbouring columns.
+    // A set of rows that are processed together: consecutive rows, or neighbouring columns.
     struct Group {
         int64_t first;  // row, in the order of the kept dimensions
         int64_t count;
         char *memory;
     };
-    struct Run;   // what all threads of a run share
+    struct Run;   // state shared by all threads of a run
     struct Line;  // the state of one thread inside a stage
 
-    // Steps that go over the elements together, chunk by chunk; what only they use is needed for
-    // one chunk at a time.
+    // Stages that iterate over the elements together, chunk by chunk; temporaries that only they
+    // use are kept for one chunk at a time.
     struct Pass {
         size_t begin, end;
     };
@@ -56,12 +57,12 @@ private:
     void write_rows(const Run &run, const Group &group, const Slot &slot, const char *values) const;
     void fill_caches(const Run &run, const Group &group) const;
     void run_pass(const Run &run, const Group &group, const Pass &pass) const;
-    // A stage, for a chunk of all rows of the group.
+    // Runs a stage on one chunk of all rows of the group.
     void run_stage(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     void run_along(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     void run_across(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     void run_native(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
-    // All of the group's short rows in one call.
+    // Processes all short rows of the group in one call.
     void run_batch(const Run &run, const Group &group, const Stage &stage) const;
     template <class C>
     void run_batch_as(const Run &run, const Group &group, const Stage &stage) const;
@@ -76,12 +77,12 @@ private:
     int64_t lane(const Slot &slot) const {
         return lane_dim() < 0 ? 1 : across_ ? slot.kept[lane_dim()] : slot.folded[lane_dim()];
     }
-    // Where elements of a row and the row itself are.
+    // Offsets of a row and of its elements.
     int64_t row_offset(const Slot &slot, int64_t row) const;
-    // Rows of the group from r on that are equally far apart, and how far.
+    // The number of rows of the group, starting at r, that are equally spaced, and their pitch.
     int64_t equal_rows(const Slot &slot, const Group &group, int64_t r, int64_t &pitch) const;
     int64_t element_offset(const Slot &slot, int64_t position) const;
-    // A position that moves on along a row: divisions take longer than a short run.
+    // A position that advances along a row without divisions, which take longer than a short run.
     struct Cursor {
         int64_t run, inside;
     };
@@ -121,19 +122,19 @@ private:
 
     LoopNest nest_;
     bool across_ = false;
-    bool crossing_ = false;  // rows are made of short runs: blocks go over their ends
-    bool split_ = false;     // chunks, not groups, are shared out
-    bool batch_ = false;     // rows are so short that a call takes all of a group
+    bool crossing_ = false;  // rows consist of short runs: blocks cross their ends
+    bool split_ = false;     // threads divide chunks, not groups
+    bool batch_ = false;     // rows are so short that one call processes a group
     std::vector<Access> access_;
     std::vector<Pass> passes_;
-    std::vector<char> passing_;  // slots of temporaries that begin anew with each chunk
-    std::vector<int> cache_;     // number of the cache of a slot, or -1
+    std::vector<char> passing_;  // slots of temporaries that are kept for one chunk only
+    std::vector<int> cache_;     // cache index of each slot, or -1
     int caches_ = 0;
     int64_t group_ = 1, block_ = kBlock, chunk_ = 0, chunks_ = 1, groups_ = 1, parts_ = 1;
-    double ranges_ = 0;                 // of work, each worth a thread
-    int64_t runs_ = 1;                  // of a row
-    std::vector<int64_t> run_offsets_;  // by slot and run; empty: there are too many
-    int64_t tiles_ = 1;                 // across: groups for each value of the outer dimensions
+    double ranges_ = 0;                 // work, in units that justify a thread
+    int64_t runs_ = 1;                  // per row
+    std::vector<int64_t> run_offsets_;  // by slot and run; empty if there are too many
+    int64_t tiles_ = 1;                 // across: groups per value of the outer dimensions
     // Bytes of a group's memory: row values, elements (temporaries, then caches), partial results.
     int64_t values_bytes_ = 0, elements_at_ = 0, elements_bytes_ = 0, partials_at_ = 0;
     int64_t group_bytes_ = 0;
@@ -145,7 +146,7 @@ struct Rows::Run {
     char *bases[kMostOperands];
 };
 
-// The operands of a stage, line by line.
+// The operands of a stage for one line.
 struct Rows::Line {
     const void *in[kMostInputs];
     ptrdiff_t step[kMostInputs];

@@ -5,7 +5,7 @@
 
 namespace infini::cpu::program {
 
-// One element of each row of a tile, line by line.
+// Processes one element of each row of a tile, line by line.
 template <class C>
 void Rows::run_across_as(const Run &run, const Group &group, const Stage &stage,
                          int64_t chunk) const {
@@ -13,14 +13,14 @@ void Rows::run_across_as(const Run &run, const Group &group, const Stage &stage,
     const int64_t begin = chunk * chunk_, end = std::min(nest_.row_size, begin + chunk_);
     const int64_t n = group.count;
     const size_t inputs = stage.inputs.size(), outputs = stage.outputs.size();
-    // What changes from line to line: where an operand's line is, and whether it goes through a
-    // buffer.
+    // State that changes from line to line: the address of an operand's line, and whether it goes
+    // through a buffer.
     struct Moving {
-        size_t place;  // among the inputs or outputs
+        size_t place;  // index among the inputs or outputs
         const Slot *slot;
         Access access;
         char *memory, *now;
-        int64_t apart;  // bytes from line to line, in the simple case
+        int64_t apart;  // bytes between lines, in the simple case
         C *buffer;
     };
     Moving in[kMostInputs], out[kMostOutputs];

@@ -5,7 +5,7 @@
 
 namespace infini::cpu::program {
 
-// The elements of one row, block by block.
+// Processes the elements of one row, block by block.
 template <class C>
 void Rows::run_along_as(const Run &run, const Group &group, const Stage &stage,
                         int64_t chunk) const {
@@ -13,18 +13,18 @@ void Rows::run_along_as(const Run &run, const Group &group, const Stage &stage,
     const int64_t begin = chunk * chunk_, end = std::min(nest_.row_size, begin + chunk_);
     const size_t inputs = stage.inputs.size(), outputs = stage.outputs.size();
     const bool one_run = nest_.folded.count == 1;
-    // An input or output with a value for each element.
+    // An input or output with one value per element.
     struct Moving {
         size_t place;
         const Slot *slot;
         Access access;
-        int64_t unit, lane;  // bytes of an element, and from one to the next
+        int64_t unit, lane;  // bytes of an element, and bytes between elements
         char *base, *row;
         C *buffer;
     };
     Moving in[kMostInputs], out[kMostOutputs];
     size_t in_count = 0, out_count = 0, row_count = 0;
-    std::pair<size_t, const C *> by_row[kMostInputs];  // inputs with a value for each row
+    std::pair<size_t, const C *> by_row[kMostInputs];  // inputs with one value per row
     auto follow = [&](Moving &moving, size_t place, int number, size_t buffer) {
         const Slot &slot = nest_.slots[size_t(number)];
         moving = {place, &slot, access_[size_t(number)], slot.bytes, 0, nullptr, nullptr, nullptr};

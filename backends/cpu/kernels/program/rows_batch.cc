@@ -1,5 +1,5 @@
-// Stages over short rows, all rows of a group together: one call of the functor, and folds of many
-// rows side by side.
+// Stages over short rows, all rows of a group at once: one call of the functor, and folds of many
+// rows in parallel lanes.
 #include <algorithm>
 
 #include "program/fold_rows.h"
@@ -9,7 +9,7 @@
 namespace infini::cpu::program {
 namespace {
 
-// Each value n times.
+// Repeats each value n times.
 template <class C>
 void spread(C *elements, const C *values, int64_t rows, int64_t n) {
     constexpr int64_t kLanes = int64_t(kWidth<C>);
@@ -18,7 +18,7 @@ void spread(C *elements, const C *values, int64_t rows, int64_t n) {
         const Vec<C> v = broadcast<Vec<C>>(values[r]);
         int64_t i = r * n;
         const int64_t end = i + n;
-        // What is too much belongs to the next row, which is written after this one.
+        // The excess lanes belong to the next row, which is written after this one.
         for (; i < end && i + kLanes <= total; i += kLanes) store(elements + i, v);
         for (; i < end; ++i) elements[i] = values[r];
     }
@@ -38,7 +38,7 @@ void Rows::run_batch_as(const Run &run, const Group &group, const Stage &stage) 
         const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
         return run.bases[number] + row_offset(slot, group.first + r) * unit;
     };
-    // Do the rows of the group lie one after the other?
+    // Whether the rows of the group are contiguous.
     auto is_dense = [&](const Slot &slot) {
         int64_t pitch;
         return nest_.folded.count == 1 && lane(slot) == 1 && slot.kind == Slot::kTensor &&
@@ -126,7 +126,7 @@ void Rows::run_batch(const Run &run, const Group &group, const Stage &stage) con
     with_type(nest_.type, [&](auto zero) { run_batch_as<decltype(zero)>(run, group, stage); });
 }
 
-// A chunk of all rows, or columns, of the group, as it lies in memory.
+// Processes a chunk of all rows, or columns, of the group without conversion.
 void Rows::run_native(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const {
     Line line;
     const NativeFold &native = *stage.native;

@@ -1,4 +1,4 @@
-// What a phase with folds decides once: direction, sizes, and how each operand is reached.
+// Planning of a phase with folds: direction, sizes, and how each operand is accessed.
 #include <algorithm>
 
 #include "program/rows.h"
@@ -7,13 +7,13 @@
 namespace infini::cpu::program {
 
 namespace {
-constexpr int64_t kChunk = 16384;       // elements of a row, along
-constexpr int64_t kLines = 256;         // of a chunk, across
-constexpr int64_t kShort = 512;         // elements of a row that is worked on with its neighbours
-constexpr int64_t kBatch = 4096;        // elements of such rows together
-constexpr int64_t kMostRuns = 32768;    // whose places are kept
-constexpr int64_t kWorth = 32768;       // elements below which threads are not worth it
-constexpr int64_t kCacheable = 32768;   // elements of a group that are converted once and kept
+constexpr int64_t kChunk = 16384;       // elements of a row, when going along rows
+constexpr int64_t kLines = 256;         // lines per chunk, when going across rows
+constexpr int64_t kShort = 512;         // elements of a row that is batched with its neighbours
+constexpr int64_t kBatch = 4096;        // elements of such a batch
+constexpr int64_t kMostRuns = 32768;    // whose offsets are stored
+constexpr int64_t kWorth = 32768;       // elements below which threads do not pay off
+constexpr int64_t kCacheable = 32768;   // elements of a group that are converted once and cached
 constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
@@ -27,7 +27,7 @@ Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
     share_places(nest_, passing_);
     find_runs();
     choose_sizes();
-    // Chunks side by side have each its own part.
+    // Chunks that run in parallel need separate memory.
     if (split_) passing_.assign(passing_.size(), false);
 }
 
@@ -36,12 +36,12 @@ void Rows::choose_direction(bool invariant) {
     Walk &folded = nest_.folded;
     const bool long_lines = kept.count && kept.size[kept.count - 1] >= 16;
     if (long_lines && nest_.row_size == 1) {
-        // Rows of one element are columns of one line.
+        // Rows of one element are treated as columns of a single line.
         folded.count = 1, folded.size[0] = 1;
         for (Slot &slot : nest_.slots) slot.folded[0] = 0;
         across_ = true;
     } else if (long_lines && folded.count) {
-        // Across when most of what is read lies along the last kept dimension.
+        // Goes across if most of what is read is contiguous along the last kept dimension.
         int64_t along = 0, across = 0;
         for (const Stage &stage : nest_.stages) {
             for (int number : stage.inputs) {
@@ -51,7 +51,7 @@ void Rows::choose_direction(bool invariant) {
                 across += slot.kept[kept.count - 1] == 1 && slot.folded[folded.count - 1] != 0;
             }
         }
-        // Very short rows are not worth a call each: their columns are, with whatever strides.
+        // Very short rows do not justify a call each, but their columns do, whatever their strides.
         const bool many = kept.size[kept.count - 1] >= 256 && !invariant;
         across_ = across > along || (nest_.row_size < 16 && many && !is_contiguous());
     }
@@ -59,7 +59,7 @@ void Rows::choose_direction(bool invariant) {
     crossing_ = !across_ && !batch_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
 }
 
-// Do rows lie one after the other, or are single values?
+// Whether rows are contiguous, or single values.
 bool Rows::is_contiguous() const {
     for (const Stage &stage : nest_.stages) {
         if (stage.rows) continue;
@@ -104,7 +104,7 @@ void Rows::find_runs() {
             run_offsets_.push_back(element_offset(slot, run * run_size()));
 }
 
-// Native folds read memory as it is: their lines have to be dense there.
+// Native folds read memory without conversion: their lines have to be dense.
 void Rows::choose_native() {
     for (Stage &stage : nest_.stages) {
         if (!stage.native) continue;
@@ -127,7 +127,8 @@ void Rows::choose_sizes() {
     batch_ = batch_ && size <= block_;
     if (across_) {
         const int64_t columns = nest_.kept.size[nest_.kept.count - 1];
-        // Several passes over a tile want it in the cache; one pass wants long lines.
+        // With several passes a tile should fit in the cache; a single pass is faster with long
+        // lines.
         const int64_t fitting = element_steps > 1 ? 131072 / std::max<int64_t>(1, size) : kBlock;
         group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 64, kBlock), block_, columns});
         tiles_ = (columns + group_ - 1) / group_;
@@ -135,7 +136,7 @@ void Rows::choose_sizes() {
         chunk_ = kLines;
     } else if (batch_) {
         group_ = std::max<int64_t>(1, block_ / size);
-        if (group_ >= 16) group_ = group_ / 16 * 16;  // as many rows as a vector has lanes
+        if (group_ >= 16) group_ = group_ / 16 * 16;  // a multiple of the number of lanes
         group_ = std::min({group_, kBlock, nest_.rows});
         groups_ = (nest_.rows + group_ - 1) / group_;
         chunk_ = kChunk;
@@ -150,7 +151,7 @@ void Rows::choose_sizes() {
     if (total >= 2 * kWorth && threads > 1) {
         split_ = groups_ < threads && chunks_ > 1;
     }
-    // Folds in groups of rows give the same sums however many threads there are.
+    // Folds by groups of rows give the same sums for any number of threads.
     if (!split_ && threads > 1) {
         int64_t cost = 0;
         for (const Stage &stage : nest_.stages)
@@ -176,8 +177,8 @@ void Rows::choose_sizes() {
     workspace = size_t(parts_ * group_bytes_);
 }
 
-// A pass ends with a fold, since what comes after it may want the result, and with what is written
-// to memory, since that may be read in place.
+// A pass ends after a fold, because later stages may need the result, and after a write to memory,
+// because it may be read back in place.
 void Rows::choose_passes() {
     const size_t count = nest_.slots.size(), nowhere = nest_.stages.size();
     std::vector<size_t> used_in(count, nowhere);
@@ -203,12 +204,12 @@ void Rows::choose_passes() {
     }
 }
 
-// Does a stage along rows use more than what lies in memory already?
+// Whether a stage along rows needs buffers.
 bool Rows::needs_buffer(const Stage &stage) const {
     for (int number : stage.inputs)
         if (access_[size_t(number)] == kGather) return true;
     if (stage.fold) return false;
-    // A copy is folded in place, unless one value is broadcast over the whole line.
+    // A copy is folded in place, unless a single value is broadcast over the whole line.
     auto is_line = [&](int number) {
         const Slot &slot = nest_.slots[size_t(number)];
         return slot.kind != Slot::kShared && slot.kind != Slot::kRow &&

@@ -1,4 +1,4 @@
-// What runs a phase of a program, and what both kinds of runner share.
+// The interface of runners, which run the phases of a program, and code that they share.
 #pragma once
 
 #include <cstring>
@@ -12,37 +12,37 @@ namespace infini::cpu::program {
 class Runner {
 public:
     virtual ~Runner() = default;
-    // `workspace` is the runner's own part of the plan's.
+    // `workspace` is the runner's section of the plan's workspace.
     virtual void run(const Arguments &arguments, char *workspace) const = 0;
 
     size_t workspace = 0;
 };
 
-// Elements in a block: what is gathered, computed and scattered in one go stays in the L1 cache.
+// Elements in a block: gathered, computed and scattered while they are in the L1 cache.
 constexpr int64_t kBlock = 1024;
 
 std::unique_ptr<Runner> make_map(LoopNest nest);
-// `invariant`: the order of a row's sums does not depend on how many rows there are.
+// `invariant`: the summation order of a row does not depend on the number of rows.
 std::unique_ptr<Runner> make_rows(LoopNest nest, bool invariant);
 
-// Numbers the temporaries so that one has the place of another that nobody reads any more, if both
-// are of one kind (by slot; none given: all are).
+// Numbers the temporaries so that one reuses the buffer of another of the same kind that is no
+// longer read. `kind` is by slot; empty: all are of one kind.
 void share_places(LoopNest &nest, const std::vector<char> &kind = {});
 
-// n elements of a tensor, `stride` elements apart, as values; and back.
+// Converts n elements of a tensor, `stride` elements apart, to values and back.
 void gather(ValueType type, void *dst, const Slot &slot, const char *src, int64_t n,
             int64_t stride);
 void scatter(ValueType type, const Slot &slot, char *dst, const void *src, int64_t n,
              int64_t stride);
 
-// One value, as often as a vector has lanes.
+// Repeats a value for every lane of a vector.
 template <class C>
 void repeat(char *dst, C value) {
     for (size_t i = 0; i < kSplatBytes / sizeof(C); ++i) reinterpret_cast<C *>(dst)[i] = value;
 }
 
-// A number as values are: without its fraction for integers, and negative ones wrap if there are
-// none.
+// Converts a number to the value type: integers truncate, and for unsigned ones negative numbers
+// wrap.
 template <class C>
 C shared_value(double value) {
     if constexpr (std::is_floating_point_v<C>)
@@ -51,7 +51,7 @@ C shared_value(double value) {
         return value < 0 ? C(saturated<int64_t>(value)) : saturated<C>(value);
 }
 
-// The shared values of a run, repeated.
+// The shared values of a run, repeated for every lane.
 struct SharedValues {
     explicit SharedValues(const LoopNest &nest, const Arguments &arguments) {
         for (const Slot &slot : nest.slots) {

@@ -1,5 +1,5 @@
-// Tiles of a tensor that lies along the rows of the tile, where the loop goes along its columns:
-// read as values that stand row by row, kTileColumns apart, and written back. Or elements that are
+// Tiles of a tensor that is contiguous along the rows of the tile, while the loop iterates along
+// its columns: elements are converted to values stored row by row, kTileColumns apart, and back, or
 // moved without conversion.
 #pragma once
 
@@ -23,7 +23,7 @@ INFINI_SIMD void transpose(Four &a, Four &b, Four &c, Four &d) {
     d = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
 }
 
-// Can four neighbours be loaded as floats with one instruction?
+// Whether four consecutive elements can be loaded as floats with one instruction.
 template <class T>
 constexpr bool kInFours =
 #if defined(__ARM_NEON)
@@ -48,7 +48,7 @@ INFINI_SIMD Four load_four(const T *p) {
 #endif
 }
 
-// 4 x 4 elements; the first index of one is the second of the other.
+// Transposes a block of 4 x 4 elements.
 template <class T>
 INFINI_SIMD void transpose(float *to, int64_t to_apart, const T *from, int64_t from_apart) {
     Four v[4];
@@ -84,9 +84,9 @@ void write_tile(T *to, const C *values, int64_t down, int64_t across, int64_t ro
             store_element(to[r * down + c * across], values[r * kTileColumns + c]);
 }
 
-// ---- Elements as they are -----------------------------------------------------------------------
+// ---- Without conversion -------------------------------------------------------------------------
 
-// Calls f with an integer of so many bytes.
+// Calls f with an unsigned integer of the given number of bytes.
 template <class F>
 void with_cell(int bytes, F &&f) {
     switch (bytes) {
@@ -101,7 +101,7 @@ void with_cell(int bytes, F &&f) {
     }
 }
 
-// Strides in elements.
+// Strides are in elements.
 template <class E>
 void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int64_t n) {
     int64_t i = 0;
@@ -113,7 +113,8 @@ void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int6
         for (; i < n; ++i) to[i * to_step] = from[i * from_step];
 }
 
-// to[r][c] = from[r][c], given the strides of both, where one lies along rows and one along columns.
+// to[r][c] = from[r][c] with the strides of both; one is contiguous along rows, the other along
+// columns.
 template <class E>
 void transpose_cells(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
                      int64_t from_across, int64_t rows, int64_t columns) {

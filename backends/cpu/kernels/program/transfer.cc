@@ -1,4 +1,4 @@
-// Between tensors and values: every dtype to and from every value type, in one place.
+// Conversion between tensors and values: every dtype to and from every value type.
 #include "program/runner.h"
 
 namespace infini::cpu::program {

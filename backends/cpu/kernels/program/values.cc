@@ -1,4 +1,4 @@
-// The functors that compute with values, and where these are kept.
+// Looks up functors, and assigns buffers to the values that they compute.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ const Functor *find_functor(const char *name) {
 
 void share_places(LoopNest &nest, const std::vector<char> &kind) {
     constexpr int kNowhere = -1;
-    std::vector<size_t> last(nest.slots.size(), 0);  // the stage that reads it, counted from 1
+    std::vector<size_t> last(nest.slots.size(), 0);  // the last stage that reads it, counted from 1
     for (size_t s = 0; s < nest.stages.size(); ++s)
         for (int number : nest.stages[s].inputs) last[size_t(number)] = s + 1;
     auto is_temporary = [&](int number) {
@@ -45,7 +45,7 @@ void share_places(LoopNest &nest, const std::vector<char> &kind) {
                 places.empty() ? nest.element_count++ : places.back();
             if (!places.empty()) places.pop_back();
         }
-        release(nest.stages[s].outputs, s);  // what nobody reads
+        release(nest.stages[s].outputs, s);  // outputs that are never read
     }
 }
 
