@@ -1,5 +1,5 @@
-// rotmg: the modified Givens rotation of the reference BLAS. It rescales in loops, so it is no
-// program.
+// rotmg: the modified Givens rotation of the reference BLAS. Its rescaling loops cannot be
+// expressed as a program.
 #include <cmath>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct Rotation {
             flag = -2;
             return;
         }
-        T u = 0;  // stays so when there is no such rotation
+        T u = 0;  // stays 0 when there is no such rotation
         if (d1 >= 0 && std::fabs(q1) > std::fabs(q2)) {
             flag = 0, h11 = 1, h21 = -y / x, h12 = p2 / p1, h22 = 1;
             u = 1 - h12 * h21;
@@ -38,7 +38,7 @@ struct Rotation {
         rescale(d2, h21, h22, nullptr);
     }
 
-    // Takes factors that are far from 1 into a row of the matrix, 4096 at a time.
+    // Moves factors far from 1 into a row of the matrix, 4096 at a time.
     void rescale(T &d, T &left, T &right, T *vector) {
         while (d != 0 && std::isfinite(d) &&
                !(std::fabs(d) > T(0x1p-24) && std::fabs(d) < T(0x1p24))) {

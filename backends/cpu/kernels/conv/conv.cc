@@ -1,4 +1,4 @@
-// conv and grouped_conv: chooses an algorithm for each group by its sizes.
+// conv and grouped_conv: choose an algorithm for each group by its sizes.
 #include "conv_product.h"
 #include "conv_taps.h"
 #include "conv_winograd.h"
@@ -76,8 +76,8 @@ std::unique_ptr<Plan> plan_taps(const ConvShape &shape, bool bias, bool quicker)
     if (!thin && shape.dtype == INFINI_DTYPE_F64) return nullptr;
     if (!thin && quicker && shape.features >= 16) return nullptr;
     if (shape.groups == 1) {
-        // The product reads the image in place; and with short vectors fewer multiplications matter
-        // more.
+        // The product reads the image in place; with short vectors, reducing the multiplications
+        // matters more.
         if (shape.is_plain() && (shape.images == 1 || shape.out_size() >= 512)) return nullptr;
         if (kVectorBytes < 64 && Winograd::suits(shape)) return nullptr;
     }

@@ -22,7 +22,8 @@ struct ConvShape {
     int64_t in_size() const { return in[0] * in[1] * in[2]; }
     int64_t out_size() const { return out[0] * out[1] * out[2]; }
     int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
-    // A tap of one, everywhere on the image: the matrix is the image itself.
+    // Whether there is a single tap that covers the whole image: the matrix is then the image
+    // itself.
     bool is_plain() const {
         bool plain = tap_count() == 1;
         for (int i = 0; i < kDims; ++i) plain = plain && pad[i] == 0 && step[i] == 1;
@@ -30,7 +31,7 @@ struct ConvShape {
     }
 };
 
-// Columns go over the outputs of all images from `data` on.
+// The columns are the outputs of all images, starting at `data`.
 template <class T>
 class ConvColumns final : public Weights {
 public:
@@ -42,10 +43,10 @@ public:
     }
     bool fills_panels() const override { return true; }
 
-    // The same, into floats or elements as they are.
+    // Writes floats, or elements without conversion.
     template <class To>
     void write(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
-        // Wide panels in slices, so that the runs of a slice fit on the stack.
+        // Processes wide panels in slices, so that the runs of a slice fit on the stack.
         for (int64_t j = 0; j < n; j += kMostColumns) {
             slice(k0, k, n0 + j, std::min(kMostColumns, n - j), panel + j, stride);
         }
@@ -54,15 +55,15 @@ public:
 private:
     static constexpr int64_t kMostColumns = 64;
 
-    // Columns that lie on one row of outputs.
+    // Columns that belong to one row of outputs.
     struct Run {
         int64_t column, count;                   // in the panel
-        int64_t image, place[ConvShape::kDims];  // of the first
+        int64_t image, place[ConvShape::kDims];  // of the first column
     };
-    // What a tap makes of the columns: pieces of the image's rows, or zeros.
+    // The source of some columns for one tap: a contiguous range of an image row, or zeros.
     struct Piece {
         int64_t column, count;
-        int64_t source;  // in a channel of the first image, or -1 for zeros
+        int64_t source;  // offset in a channel of the first image, or -1 for zeros
     };
 
     template <class To>
@@ -74,7 +75,7 @@ private:
         for (int64_t tap = 0; tap < taps; ++tap) {
             Piece pieces[3 * kMostColumns];
             int count = find_pieces(runs, run_count, at, pieces);
-            // The rows of this tap: one in every `taps`, a channel apart.
+            // The rows of this tap: one in every `taps`, one per channel.
             int64_t first = k0 > tap ? (k0 - tap + taps - 1) / taps : 0;
             int64_t last = k0 + k > tap ? (k0 + k - tap + taps - 1) / taps : 0;
             To *to = panel + (first * taps + tap - k0) * stride;
@@ -101,8 +102,8 @@ private:
         return count;
     }
 
-    // The outputs of a run whose tap falls on the image are one piece; what is left and right of
-    // it, or all when the tap's row is outside, is zero.
+    // The outputs of a run whose tap is inside the image form one piece; those to its left and
+    // right, or all if the tap's row is outside, are zero.
     int find_pieces(const Run *runs, int run_count, const int64_t *tap, Piece *pieces) const {
         int count = 0;
         auto add = [&](int64_t column, int64_t end, int64_t source) {
@@ -117,7 +118,7 @@ private:
                 inside = inside && at >= 0 && at < s.in[d];
                 source = source * s.in[d] + at;
             }
-            // Places j of the run with 0 <= start + j * step < width.
+            // Positions j of the run with 0 <= start + j * step < width.
             int64_t start = run.place[2] * s.step[2] + tap[2] * s.dilation[2] - s.pad[2];
             int64_t step = s.step[2], width = s.in[2];
             int64_t low = start >= 0 ? 0 : (step - 1 - start) / step;
@@ -162,7 +163,7 @@ private:
         }
     }
 
-    // Short rows of many channels. What does not fill a vector is the last vector again.
+    // Short rows of many channels. The last vector of a row overlaps the one before.
     template <class To>
     static void copy_rows(const T *source, int64_t channel, int64_t channels, int64_t count, To *to,
                           int64_t stride) {
@@ -188,7 +189,7 @@ private:
         int64_t j = 0;
         if constexpr (std::is_same_v<To, float>) {
             constexpr int64_t width = int64_t(kWidth<float>);
-            // The second of the last pair may lie outside: the last elements go one by one.
+            // The last pair may end outside the image: the last elements are converted one by one.
             for (; step == 2 && j + width < count; j += width) {
                 const TwoF32 both = load_two(source + 2 * j);
                 store(to + j, __builtin_shuffle(both.first, both.second, iota<I32>() * 2));

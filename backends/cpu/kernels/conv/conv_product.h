@@ -13,13 +13,14 @@ constexpr bool kMultipliesBf16 = true;
 constexpr bool kMultipliesBf16 = false;
 #endif
 
-// Images are one product each, unless they are so small that reading the features again for each
-// would count: then all are one product, and its result is put in order afterwards. The columns are
-//   the image itself, where each output has one tap;
-//   read while the product packs them, when it computes in F32;
-//   written out, a part at a time, when it has a quicker way for elements as they are;
-//   written out as rows, of few outputs: then the features, of which there are more, are packed
-// once. F64 has columns that are written out, and sums that begin with the bias.
+// Each image is one product, unless images are so small that reading the features again for each
+// would dominate: then all are one product, whose result is reordered afterwards. The columns are
+//   the image itself, if each output has one tap;
+//   read while the product packs them, if it computes in F32;
+//   written out, a chunk at a time, if the product has a faster path for unconverted elements;
+//   written out as rows, if there are few outputs: then the features, which are larger, are
+//   packed once.
+// For F64 the columns are written out, and sums start with the bias.
 class Convolution {
 public:
     Convolution(const ConvShape &shape, bool bias) : s(shape), bias_(bias) {
@@ -40,7 +41,7 @@ public:
         columns_ = joined_ ? aligned(s.images * s.features * s.out_size()) : 0;
         scratch_ = columns_ + (written_ ? aligned(k_ * part_) : 0);
 
-        ConvColumns<float> columns(s, nullptr);  // stand-ins while planning
+        ConvColumns<float> columns(s, nullptr);  // placeholders while planning
         Epilogue epilogue;
         if (bias_ && !rows_) epilogue.row_bias_dtype = s.dtype;
         for (int64_t outputs : {part_, outputs_ % std::max<int64_t>(part_, 1)}) {
@@ -54,7 +55,7 @@ public:
 
     size_t workspace() const { return workspace_; }
 
-    // Of one group: the pointers are those of its first channel and feature.
+    // Computes one group: the pointers are those of its first channel and feature.
     template <class T>
     void run(T *y, const T *x, const T *w, const T *bias, char *memory) const {
         T *staging = reinterpret_cast<T *>(memory);
@@ -82,7 +83,7 @@ private:
     int64_t element() const { return int64_t(infiniSizeOf(infiniDtype_t(s.dtype))); }
     int64_t aligned(int64_t elements) const { return (elements * element() + 63) / 64 * 64; }
 
-    // Of some outputs, without pointers.
+    // The product for some outputs, without pointers.
     Matmul product(int64_t outputs) const {
         Matmul p;
         p.k = k_;
@@ -100,7 +101,7 @@ private:
         return p;
     }
 
-    // One product: of an image, or of all.
+    // Runs one product: of an image, or of all.
     template <class T>
     void multiply(T *y, const T *x, const T *w, const T *bias, const Epilogue *epilogue,
                   char *memory) const {
@@ -141,7 +142,7 @@ private:
         for (int64_t j = 0; j < n; ++j) values[j] += add;
     }
 
-    // [features, images, outputs] to [images, features, outputs].
+    // Reorders [features, images, outputs] to [images, features, outputs].
     template <class T>
     void put_in_order(const T *from, T *to) const {
         size_t outputs = size_t(s.out_size());
@@ -158,9 +159,9 @@ private:
 
     ConvShape s;
     bool bias_, joined_, plain_, rows_, written_;
-    int64_t outputs_, k_;        // of one product
+    int64_t outputs_, k_;        // per product
     int64_t part_;               // outputs at a time
-    int64_t columns_, scratch_;  // places in the workspace, behind the result that is out of order
+    int64_t columns_, scratch_;  // offsets in the workspace, after the unordered result
     size_t workspace_ = 0;
 };
 

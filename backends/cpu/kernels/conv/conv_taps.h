@@ -1,8 +1,8 @@
 // Convolution tap by tap, without a matrix of columns. The input of a region of the output is
-// copied to a buffer that fits into the second-level cache, converted to the arithmetic type and
-// padded with zeros; with strides, rows and columns are grouped by their remainders. There, each
-// tap of neighbouring outputs is a vector at a constant offset. Vectors run on from the end of a
-// row to the next row; what falls between rows is not stored.
+// copied to a buffer that fits into L2, converted to the compute type and padded with zeros; with
+// strides, rows and columns are grouped by their remainders. In the buffer, each tap of
+// neighbouring outputs is a vector at a constant offset. Vectors continue from the end of a row to
+// the next row; the results between rows are not stored.
 #pragma once
 
 #include <atomic>
@@ -123,13 +123,13 @@ private:
         std::fill(to, to + kSlack, C(0));
     }
 
-    // Writes whole vectors: elements past n are overwritten later.
+    // Stores whole vectors: elements after n are overwritten later.
     template <class C>
     INFINI_SIMD static void clear(C *to, int64_t n) {
         for (int64_t j = 0; j < n; j += int64_t(kWidth<C>)) store(to + j, Vec<C>{});
     }
 
-    // The rows and columns of one remainder.
+    // Fills the rows and columns of one remainder.
     template <class T, class C>
     void fill_rows(const T *from, const T *end, int64_t row, int64_t left, C *to) const {
         const int64_t step = s.step[2], width = s.in[2];
@@ -239,7 +239,7 @@ private:
         int64_t tiles = parts(vectors, most_tap_vectors(int(features)));
         const bool dense = columns == s.out[2] && s.out_step[1] == 1 && s.out_step[2] == 1;
         const int64_t end = dense ? rows * columns : 0;
-        int64_t row = 0, column = 0;  // of the tile's first place
+        int64_t row = 0, column = 0;  // of the tile's first position
         for (int64_t done = 0; done < vectors; --tiles) {
             const int64_t n = parts(vectors - done, tiles);
             const C *at = from + done * width;
@@ -270,8 +270,8 @@ private:
         }
     }
 
-    // Stores `count` outputs of each feature. Outputs before `end` are written again later, so that
-    // whole vectors may be stored there.
+    // Stores `count` outputs of each feature. Outputs before `end` are overwritten later, so whole
+    // vectors may be stored there.
     template <class T, class C>
     void put(T *y, int64_t at, int64_t end, const C *sums, int64_t pitch, int64_t features,
              int64_t count) const {

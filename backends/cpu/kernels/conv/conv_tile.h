@@ -1,5 +1,5 @@
-// The inner loops of convolutions by taps: a tile of sums, of some features at some vectors of
-// places, stays in registers while all taps of all channels are added.
+// The inner loops of convolutions by taps: a tile of sums, for some features at some vectors of
+// positions, stays in registers while all taps of all channels are added.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace infini::cpu {
 
-// Where the elements that a place is multiplied with lie, seen from the place: `count` offsets are
-// those of a few channels, and `advance` leads to the next few.
+// Offsets from a position to the elements that it is multiplied with: `count` offsets cover a few
+// channels, and `advance` is the distance to the next channels.
 struct TapOffsets {
     const int32_t *offsets;
     int64_t count, advance;
     int64_t steps;  // taps of all channels
-    // What the taps read `ahead` elements further is fetched into the first cache, but not in the
-    // last steps: there is nothing mapped, perhaps, and such addresses take long.
+    // The inputs `ahead` elements further are prefetched into L1, except in the last steps: the
+    // addresses may be unmapped, which makes a prefetch slow.
     int64_t ahead, last;
 };
 
@@ -48,11 +48,12 @@ template <class C, int kFeatures, int kVectors>
         const int64_t ahead = left > taps.last ? taps.ahead : 0;
         for (int64_t t = 0; t < count; ++t, w += kFeatures) {
             const C *from = x + taps.offsets[t];
-            // Of one or two features, loads are what takes the time.
+            // With one or two features, load instructions are the bottleneck.
             if constexpr (kFeatures > 2)
 #pragma GCC unroll 8
                 for (int k = 0; k < kVectors; ++k) __builtin_prefetch(from + ahead + k * width);
-            // The smaller side of the tile is kept in registers, the other is read as it is used.
+            // The smaller side of the tile is kept in registers, the other is loaded when it is
+            // used.
             if constexpr (kVectors <= kFeatures) {
                 V values[kVectors];
 #pragma GCC unroll 8
@@ -87,7 +88,7 @@ template <class C, int kFeatures, int kVectors>
 template <class C>
 using AddTaps = void (*)(const TapOffsets &, const C *, const C *, const C *, C *, int64_t);
 
-// By features - 1 and vectors - 1; null where the registers do not suffice.
+// Indexed by features - 1 and vectors - 1; null if there are not enough registers.
 template <class C>
 inline constexpr auto kAddTaps = [] {
     std::array<std::array<AddTaps<C>, kTapVectors>, kTapFeatures> all{};
@@ -101,14 +102,15 @@ inline constexpr auto kAddTaps = [] {
     return all;
 }();
 
-// ---- Features side by side in vectors -----------------------------------------------------------
+// ---- Features in vector lanes -------------------------------------------------------------------
 
-// Images of few columns do not fill vectors of places, but many features fill theirs.
+// Images with few columns do not fill vectors of positions, but many features do.
 inline constexpr int64_t kLaneFeatures = int64_t(kWidth<float>);
 inline constexpr int kTapPlaces = 14;
 constexpr int most_tap_places(int vectors) { return std::min(kTapPlaces, 28 / vectors); }
 
-// to[place][f] for kRows rows of kColumns places, where f goes over kVectors vectors of features.
+// to[position][f] for kRows rows of kColumns positions, where f covers kVectors vectors of
+// features.
 template <int kVectors, int kRows, int kColumns>
 [[gnu::noinline]] void add_taps_across(const TapOffsets &taps, const float *x, int64_t pitch,
                                        const float *w, const float *begin, float *to) {
@@ -150,7 +152,7 @@ template <int kVectors, int kRows, int kColumns>
 using AddTapsAcross = void (*)(const TapOffsets &, const float *, int64_t, const float *,
                                const float *, float *);
 
-// By rows - 1 and columns - 1.
+// Indexed by rows - 1 and columns - 1.
 template <int kVectors>
 inline constexpr auto kAddTapsAcross = [] {
     std::array<std::array<AddTapsAcross, kTapPlaces>, 2> all{};

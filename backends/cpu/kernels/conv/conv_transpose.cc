@@ -1,5 +1,5 @@
-// conv_transpose: the filters times the image give windows [features * taps, places], which are
-// then summed up where they overlap.
+// conv_transpose: the filters times the image give windows [features * taps, positions], which are
+// then summed where they overlap.
 #include <numeric>
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kRow = 512;          // elements of a row at a time
-constexpr int64_t kWindows = 4 << 20;  // bytes of windows at a time, if one feature has less
+constexpr int64_t kRow = 512;          // elements of a row processed at a time
+constexpr int64_t kWindows = 4 << 20;  // bytes of windows at a time, if one feature needs less
 
 class TransposedConvolution {
 public:
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    // Of some groups, and so many features of each.
+    // The product of `some` groups with `few` features each.
     Matmul product(int64_t some, int64_t few) const {
         const int64_t taps = shape.tap_count(), places = shape.window_count();
         Matmul p;
@@ -96,7 +96,7 @@ private:
     }
 
     int64_t groups_ = 1, features_ = 1;  // at a time
-    size_t windows_ = 0, scratch_ = 0;   // bytes of the workspace
+    size_t windows_ = 0, scratch_ = 0;   // bytes in the workspace
 };
 
 void read_shape(const Operation &op, int dims, FoldShape &s) {
@@ -132,8 +132,8 @@ void read_shape(const Operation &op, int dims, FoldShape &s) {
     }
 }
 
-// Outputs whose places have the same remainders by the steps are a convolution with the taps that
-// meet them, in reverse order.
+// Outputs whose positions have the same remainders modulo the steps are a convolution with the taps
+// that reach them, in reverse order.
 std::vector<TapConvolution> by_remainders(const TransposedConvolution &conv) {
     const FoldShape &f = conv.shape;
     std::vector<TapConvolution> all;
@@ -151,7 +151,8 @@ std::vector<TapConvolution> by_remainders(const TransposedConvolution &conv) {
             s.in[d] = f.windows[d], s.out[d] = f.image[d];
             s.out_first[d] = remainder, s.out_step[d] = f.step[d];
             s.grid[d] = std::max<int64_t>((f.image[d] - remainder + f.step[d] - 1) / f.step[d], 0);
-            // The last tap t with (remainder + pad - t * dilation) % step == 0, and how many.
+            // The last tap t with (remainder + pad - t * dilation) % step == 0, and the number of
+            // such taps.
             const int64_t apart = f.step[d] / std::gcd(f.step[d], f.dilation[d]);
             const int64_t at = remainder + f.pad[d];
             int64_t tap = f.taps[d] - 1;
@@ -166,7 +167,7 @@ std::vector<TapConvolution> by_remainders(const TransposedConvolution &conv) {
     return all;
 }
 
-// Null where the products of all windows are quicker, which are added up afterwards.
+// Null if computing the products of all windows and adding them up is faster.
 std::unique_ptr<Plan> plan_taps(const TransposedConvolution &conv, bool bias) {
     constexpr int64_t kMostRemainders = 64;
     const FoldShape &f = conv.shape;
@@ -174,7 +175,7 @@ std::unique_ptr<Plan> plan_taps(const TransposedConvolution &conv, bool bias) {
         if (step > kMostRemainders) return nullptr;
     const bool thin = conv.groups > 1 && conv.features < 8;
     if (!thin && conv.dtype == INFINI_DTYPE_F64) return nullptr;
-    // Each remainder reads all of the image again.
+    // Each remainder reads the whole image again.
     const int64_t remainders = f.step[0] * f.step[1] * f.step[2];
     if (remainders > kMostRemainders) return nullptr;
     if (remainders > 1 && conv.channels * remainders > 4 * conv.features * f.tap_count())

@@ -1,13 +1,14 @@
-// Windows of 3 x 3 with step 1 after Winograd: a tile of 2 x 2 outputs from 4 x 4 inputs takes 16
-// products instead of 36,
+// Winograd's algorithm for 3 x 3 windows with step 1: a tile of 2 x 2 outputs from 4 x 4 inputs
+// takes 16 products instead of 36,
 //
 //     y = A' [ (G w G') * (B' x B) ] A,   B' = 1  0 -1  0   G = 1    0   0    A' = 1  1  1  0
 //                                              0  1  1  0       1/2  1/2 1/2       0  1 -1 -1
 //                                              0 -1  1  0       1/2 -1/2 1/2
 //                                              0  1  0 -1       0    0   1
 //
-// and summed over the channels it is 16 matrix products, one for each place (u, v) of the 4 x 4.
-// Sums have fewer terms than the plain way, so that the result is no less exact.
+// and summed over the channels these are 16 matrix products, one for each position (u, v) of the 4
+// x 4. Sums have fewer terms than in the direct algorithm, so that the result is at least as
+// accurate.
 #pragma once
 
 #include "../threads.h"
@@ -29,7 +30,7 @@ public:
 
     explicit Winograd(const ConvShape &shape) : s(shape) {
         down_ = (s.out[1] + 1) / 2, across_ = (s.out[2] + 1) / 2;
-        // What is done at a time: some 800 tiles of one image, or of several small ones.
+        // A chunk is about 800 tiles of one image, or of several small ones.
         rows_ = std::clamp<int64_t>(800 / across_, 1, down_);
         images_ = rows_ < down_ ? 1 : std::clamp<int64_t>(800 / (down_ * across_), 1, s.images);
         size_t at = 0;
@@ -90,11 +91,11 @@ private:
 
     int64_t tiles(int64_t images, int64_t rows) const { return images * rows * across_; }
     // Rows of inputs [channels, images, 2 rows + 2, tiles across], four times: the columns of each
-    // tile are combined already, for each v.
+    // tile are already combined, for each v.
     int64_t input_rows() const { return 2 * rows_ + 2; }
     int64_t input_size() const { return apart(s.channels * images_ * input_rows() * across_); }
     int64_t weight_size() const { return apart(s.features * s.channels); }
-    // Matrices that are walked through side by side do not begin at the same place of the caches.
+    // Matrices that are read in parallel start at different offsets, to avoid cache conflicts.
     static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16 + 5 * 16; }
 
     Matmul product(int64_t columns) const {
@@ -105,11 +106,11 @@ private:
         return p;
     }
 
-    // The inputs of the products at (u, v), combined from two rows when they are asked for.
+    // The inputs of the products at (u, v), combined from two rows on demand.
     struct Columns final : Weights {
         const Winograd *owner = nullptr;
         const float *data = nullptr;  // of v
-        int64_t rows = 0;             // of tiles in this part
+        int64_t rows = 0;             // of tiles in this chunk
         int u = 0;
 
         void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
@@ -149,7 +150,7 @@ private:
         }
     };
 
-    // A vector of (feature, channel) at a time.
+    // Processes a vector of (feature, channel) pairs at a time.
     template <class T>
     void transform_weights(const T *w, float *to) const {
         constexpr int64_t width = int64_t(kWidth<float>);
@@ -170,20 +171,20 @@ private:
                 for (int u = 0; u < 4; ++u) {
                     F32 row[4];
                     spread(g[0][u], g[1][u], g[2][u], row);
-                    float *at = to + 4 * u * apart + i;  // there is room for a whole vector
+                    float *at = to + 4 * u * apart + i;  // the padding allows whole vectors
                     for (int v = 0; v < 4; ++v) store(at + v * apart, row[v]);
                 }
             }
         });
     }
 
-    // Three numbers to four, as G says.
+    // Multiplies three values by G, which gives four.
     INFINI_SIMD static void spread(F32 a, F32 b, F32 c, F32 (&to)[4]) {
         F32 sum = (a + c) * 0.5f, middle = b * 0.5f;
         to[0] = a, to[1] = sum + middle, to[2] = sum - middle, to[3] = c;
     }
 
-    // Rows of the image with zeros around, their columns combined for the four v.
+    // Rows of the image padded with zeros, with their columns combined for the four v.
     template <class T>
     void transform_inputs(const T *x, const Part &part, float *to) const {
         const int64_t rows = 2 * part.rows + 2, width = s.in[2];
@@ -209,7 +210,7 @@ private:
             at -= pad;
             return row && at >= 0 && at < width ? load_element<float>(row[at]) : 0.0f;
         };
-        // Tiles whose four columns are all on the image, and those at the edges.
+        // Tiles whose four columns are all inside the image, and those at the edges.
         int64_t low = row ? std::min(across_, (pad + 1) / 2) : across_;
         int64_t high = row ? std::clamp((width + pad - 4) / 2 + 1, low, across_) : across_;
         if (width + pad < 4) high = low;
@@ -252,7 +253,7 @@ private:
         });
     }
 
-    // A row of tiles to one or two lines of outputs.
+    // Transforms a row of tiles to one or two rows of outputs.
     template <class T>
     void write_tiles(const float *m, int64_t size, float add, T *to, int64_t lines) const {
         constexpr int64_t width = int64_t(kWidth<float>);
@@ -281,8 +282,8 @@ private:
 
     const ConvShape s;
     int64_t down_, across_;                         // tiles
-    int64_t rows_, images_;                         // of a part
-    size_t weights_, inputs_, products_, scratch_;  // places in the workspace
+    int64_t rows_, images_;                         // per chunk
+    size_t weights_, inputs_, products_, scratch_;  // offsets in the workspace
 };
 
 }  // namespace infini::cpu

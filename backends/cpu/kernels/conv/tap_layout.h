@@ -30,7 +30,7 @@ struct TapShape {
     int64_t grid_size() const { return grid[0] * grid[1] * grid[2]; }
     int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
     int64_t reach(int d) const { return std::max<int64_t>(dilation[d] * (taps[d] - 1), 0); }
-    // Taps fall on positions with remainders 0, 1, ... (this many) by the step.
+    // Taps have positions with remainders 0, 1, ... (this many) modulo the step.
     int64_t remainders(int d) const {
         return dilation[d] % step[d] == 0 ? 1 : std::min(step[d], reach(d) + 1);
     }
@@ -83,7 +83,7 @@ protected:
             lead_ = std::min(left, right), pitch_ -= lead_;
         plane_ = s.remainders(1) * s.remainders(2) * rows_ * pitch_;
         channel_ = planes_ * plane_;
-        // An odd number of cache lines apart, channels use all sets of the first-level cache.
+        // With an odd number of cache lines per channel, channels use all sets of the L1 cache.
         if (s.channels > 1) channel_ = (parts(channel_, 16) | 1) * 16;
         const int64_t across = parts(size_[2], kLanes);
         const int64_t flat = parts((size_[1] - 1) * pitch_ + size_[2], kLanes);
@@ -102,7 +102,7 @@ protected:
             size_[2] = std::min(even, size_[2] - kLanes);
         }
         fits_ = channel_ * s.channels <= 6 * kBuffer;
-        // As large as fits, but a few tasks for each thread as long as halos stay small.
+        // As large as fits, but a few tasks per thread as long as halos stay small.
         for (int d = 1; d >= 0; --d) {
             int64_t low = 1, high = s.grid[d];
             while (low < high) {
@@ -169,7 +169,7 @@ protected:
         return std::min(block * vectors_ / blocks_ * kLaneFeatures, s.features);
     }
     int64_t packed_features() const { return across_ ? vectors_ * kLaneFeatures : s.features; }
-    // The number of features that are computed for n features.
+    // The number of features computed for n features, including padding.
     int64_t padded(int64_t n) const {
         return across_ ? parts(n, kLaneFeatures) * kLaneFeatures : n;
     }

@@ -1,8 +1,8 @@
-// Kinds of products for machines with AMX, whose tiles are 16 rows of 64 bytes: BF16 and I8.
+// Kinds of products for machines with AMX, whose tiles have 16 rows of 64 bytes: BF16 and I8.
 //
-// A tile of a holds 16 rows of 16 words, one of b 16 steps of 16 columns, and a tile of sums 16 x
-// 16. Two by two of them are multiplied at a time. b has the same panels as elsewhere; in a panel
-// of a words of a row stay together: [steps / 16][2 tiles][16 rows][16 words].
+// A tile of a holds 16 rows of 16 words, a tile of b 16 steps of 16 columns, and a tile of sums 16
+// x 16. Two by two tiles are multiplied at a time. Panels of b have the same layout as elsewhere;
+// in a panel of a, the words of a row are contiguous: [steps / 16][2 tiles][16 rows][16 words].
 #pragma once
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
@@ -18,7 +18,7 @@
 
 namespace infini::cpu {
 
-// The kernel gives the tiles' registers to processes that ask. Once for all threads.
+// Requests the kernel's permission to use the tile registers. One request serves all threads.
 inline bool amx_allowed() {
     static std::atomic<int> answer{0};  // 1: yes, 2: no
     int known = answer.load(std::memory_order_relaxed);
@@ -30,7 +30,7 @@ inline bool amx_allowed() {
     return known == 1;
 }
 
-// While one lives its thread's tiles are set up.
+// Configures the thread's tiles during its lifetime.
 struct TileScope {
     TileScope() {
         struct alignas(64) Config {
@@ -67,7 +67,7 @@ struct TileI8 : TileKind {
     static constexpr int kGroup = 4;
 };
 
-// As micro() does it; `rows` rows are written.
+// As micro(); writes `rows` rows.
 template <class D>
 [[gnu::noinline]] void micro_tiles(int rows, int64_t steps, const int32_t *a, const int32_t *b,
                                    typename D::Sum *c, int64_t stride, typename D::Sum alpha,
@@ -75,7 +75,7 @@ template <class D>
     using Sum = typename D::Sum;
     alignas(64) Sum sums[D::kRows][D::kColumns];
     const bool both = rows > 16;
-    asm volatile("" ::: "memory");  // the tile loads do not say that they read memory
+    asm volatile("" ::: "memory");  // the tile loads do not declare that they read memory
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -117,7 +117,7 @@ template <class D>
         }
 }
 
-// A panel of a: rows [0, rows) of up to 32, k elements each; what is missing becomes 0.
+// Packs a panel of a: rows [0, rows), up to 32, of k elements each; missing elements are 0.
 template <class D, class T>
 void pack_tiles(const T *data, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t k,
                 int64_t steps, int32_t *to) {

@@ -1,6 +1,6 @@
-// Products with a b whose columns are contiguous, as those of weights [n, k] are: c^T = b^T a^T, so
-// that b is not transposed. Columns of b are taken from where they lie, a tile at a time, and only a
-// is packed; sums are transposed when they are finished. A thread needs nothing of the others but a.
+// Products with a b whose columns are contiguous, such as weights [n, k]: computed as c^T = b^T
+// a^T, so that b is not transposed. Columns of b are read in place, a tile at a time, and only a is
+// packed; finished sums are transposed. Threads share nothing but the packed a.
 #pragma once
 
 #include "packed.h"
@@ -8,7 +8,8 @@
 #if defined(__AVX512F__)
 namespace infini::cpu {
 
-// What a kind of product does with a tile of c^T: kColumns columns of b times 32 rows of a.
+// The tile operations of a kind of product: a tile of c^T is kColumns columns of b times 32 rows of
+// a.
 template <class D>
 struct DirectTile {
     static constexpr bool kExists = false;
@@ -19,8 +20,8 @@ struct DirectTile<DotF32> {
     static constexpr bool kExists = true;
     static constexpr int64_t kColumns = 12, kGroupColumns = 96, kMostSteps = 512;
 
-    // The columns from `b` on, near to each other: rows of weights at a power of two would want the
-    // same place in the first cache.
+    // A contiguous copy of the columns that start at `b`: rows of weights with a power-of-two
+    // stride would conflict in L1.
     struct Source {
         alignas(64) float columns[kColumns][kMostSteps + 16];
 
@@ -75,7 +76,8 @@ struct DirectTile<D> {
             data = address(b, column, k0), next = data, fetched = 0;
             stride = b.col_stride * int64_t(sizeof(typename D::Element));
         }
-        // With panel `i` of `count`, also bring a part of the columns from `column` on nearer.
+        // While panel `i` of `count` is computed, prefetches a share of the columns that start at
+        // `column`.
         void fetch(const Matrix &b, int64_t column, int64_t k0, int64_t i, int64_t count) {
             fetched = divide_up(kColumns, count);
             next = address(b, column, k0) + std::min(i * fetched, kColumns - fetched) * stride;
@@ -107,7 +109,7 @@ struct DirectTile<D> {
         const int64_t line = stride * int64_t(sizeof(Sum)), below = 16 * from.stride;
         const char *b = from.data, *next = from.next;
         Sum *under = sums + 16 * stride;
-        asm volatile("" ::: "memory");  // the tile loads do not say that they read memory
+        asm volatile("" ::: "memory");  // the tile loads do not declare that they read memory
         if (first) {
             _tile_zero(0);
             _tile_zero(1);
@@ -144,11 +146,12 @@ class Direct {
     using Word = typename D::Word;
 
 public:
-    // Of tiles the same answer for any m: a row's bits do not depend on the rows beside it.
+    // With AMX tiles this does not depend on m: a row's bits do not depend on the other rows.
     static bool takes(const Matmul &p) {
         const bool fits = !p.weights && p.b.row_stride == 1 && p.n >= Tile::kColumns && p.k > 0;
         if constexpr (D::kTiled) return fits && p.k % (16 * D::kGroup) == 0;
-        // Sums of few products are not worth a transposition, nor are few columns the rows' packing.
+        // Transposing pays off only for sums of many products, and packing rows only for many
+        // columns.
         return fits && !p.invariant && p.m >= 24 && p.k >= 192 && p.n >= 96;
     }
 
@@ -190,7 +193,7 @@ public:
 private:
     static constexpr int64_t kPanel = 32;                // rows of a
     static constexpr int64_t kMostRows = 2048;           // packed at a time
-    static constexpr int64_t kGroupRows = 256;           // that a thread takes
+    static constexpr int64_t kGroupRows = 256;           // per thread
     static constexpr int64_t kStride = kGroupRows + 16;  // of sums: not a power of two
     static constexpr int64_t kGrain = 256 << 10;
 
@@ -217,10 +220,10 @@ private:
         });
     }
 
-    // Rows from row + m0 on times columns from n0 on.
+    // Computes rows starting at row + m0 times columns starting at n0.
     void compute(Word *a, int64_t row, int64_t count, int64_t m0, int64_t n0) const {
         alignas(64) Sum sums[Tile::kGroupColumns * kStride];
-        // The last tile begins early enough to be whole: its first columns are another's, too.
+        // The last tile is shifted to be whole: its first columns overlap the tile before.
         const auto begin_of = [&](int64_t j) {
             return std::min(n0 + j * Tile::kColumns, p.n - Tile::kColumns);
         };
@@ -253,14 +256,14 @@ private:
         }
     }
 
-    // The first columns of a tile go.
+    // Removes the first columns of a tile.
     static void drop_columns(Sum *tile, int64_t count) {
         if (count > 0)
             std::memmove(tile, tile + count * kStride,
                          size_t((Tile::kColumns - count) * kStride) * sizeof(Sum));
     }
 
-    // 16 x 16 of them.
+    // Transposes a block of 16 x 16 sums.
     static void transpose_sums(const Sum *from, Sum *to) {
         detail::W16 words[16];
 #pragma GCC unroll 16
@@ -273,7 +276,7 @@ private:
 
     const Matmul &p;
     int64_t kc, steps, blocks, mc;
-    int64_t rows, columns;  // of an item
+    int64_t rows, columns;  // per work item
 };
 
 }  // namespace infini::cpu

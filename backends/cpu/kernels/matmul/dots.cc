@@ -14,11 +14,11 @@ namespace {
 
 constexpr int64_t kVector = int64_t(kWidth<float>);
 constexpr int64_t kMostRows = 256;     // converted at a time
-constexpr int64_t kMostColumns = 256;  // of a thread, whose elements stay in the second cache
-constexpr int kDotRows = 4;            // at a time
+constexpr int64_t kMostColumns = 256;  // per thread: they fit in L2
+constexpr int kDotRows = 4;            // processed together
 
-// y[i][j] for m rows of x and `count` columns of b. A sum is two vectors of partial sums, added up
-// at the end, whatever m and count are. Rows of x are filled with zeros to whole vectors.
+// y[i][j] for m rows of x and `count` columns of b. A sum consists of two vectors of partial sums,
+// added at the end, for any m and count. Rows of x are zero-padded to whole vectors.
 template <class T, int m, int count>
 INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
                      float *y, int64_t y_stride) {
@@ -57,7 +57,7 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
 template <class T, int m>
 [[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
                                    int64_t stride, int64_t n, float *y) {
-    constexpr int count = m > 2 ? 2 : 4;  // sums that the registers hold
+    constexpr int count = m > 2 ? 2 : 4;  // limited by the registers for sums
     int64_t j = 0;
     for (; j + count <= n; j += count)
         dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n);
@@ -83,10 +83,10 @@ bool is_float(int dtype) {
            dtype == INFINI_DTYPE_F8;
 }
 
-// Of rows of x: not at a power of two, or all would want the same place in the first cache.
+// The stride of rows of x: not a power of two, which would cause conflicts in L1.
 int64_t row_distance(const Matmul &p) { return round_up(p.k, 16) + 16; }
 
-// Columns that many rows use are widened once, some at a time; that changes no bits.
+// Columns used by many rows are widened once, in groups; this does not change any bits.
 constexpr int64_t kWideColumns = 32;
 bool widens(const Matmul &p) { return p.b.dtype != INFINI_DTYPE_F32 && p.m > 2 * kDotRows; }
 int64_t worker_count(const Matmul &p) { return p.threads ? int64_t(thread_count()) : 1; }
@@ -95,7 +95,8 @@ int64_t x_floats(const Matmul &p) {
     return round_up(std::min(p.m, kMostRows) * row_distance(p), 16);
 }
 
-// Rows [row, row + rows) of the product, whose floats are x, and columns [column, column + n).
+// Computes rows [row, row + rows) of the product, whose floats are in x, and columns [column,
+// column + n).
 template <class T>
 void multiply_block(const Matmul &p, const float *x, int64_t row, int64_t rows, const T *b,
                     int64_t stride, int64_t column, int64_t n) {
@@ -144,7 +145,7 @@ void dots(const Matmul &p, void *workspace) {
                 std::fill(x + i * stride + p.k, x + (i + 1) * stride, 0.0f);
             }
         });
-        // Pieces of some 128 Ki multiplications at least, and some for each thread.
+        // Chunks of at least about 128 Ki multiplications, and several per thread.
         int64_t columns = std::max(divide_up(p.n, threads * 4), divide_up(128 << 10, k * rows));
         columns = std::min(round_up(columns, 16), widens(p) ? kWideColumns : kMostColumns);
         const int64_t pieces = divide_up(p.n, columns);

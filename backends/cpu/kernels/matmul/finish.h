@@ -1,5 +1,5 @@
-// The epilogue of a product, from sums to what is stored: alpha, scales, bias, beta, the epilogue
-// of the caller, one rounding.
+// The epilogue of a product, from sums to stored values: alpha, scales, bias, beta, the caller's
+// epilogue, and one rounding.
 #pragma once
 
 #include "../convert.h"
@@ -18,21 +18,21 @@ bool stores_sums(const Matmul &product) {
     return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
 }
 
-// Or, after that, with a number added to each row.
+// Whether sums can be written directly to c with a bias added to each row.
 template <class Sum>
 bool adds_rows(const Matmul &product) {
     return std::is_same_v<Sum, float> && product.c.dtype == INFINI_DTYPE_F32 &&
            product.c.col_stride == 1 && product.epilogue && product.epilogue->row_bias_dtype;
 }
 
-// Whether the epilogue is better applied to long runs of sums.
+// Whether the epilogue should be applied to long runs of sums.
 inline bool stores_runs(const Matmul &product) {
     return product.epilogue && product.epilogue->store;
 }
 
 inline constexpr int64_t kFinishRun = 128;
 
-// Columns [col, col + n) of row `row`, n <= kFinishRun.
+// Finishes columns [col, col + n) of row `row`, n <= kFinishRun.
 template <class Sum>
 inline void finish_run(const Matmul &product, const Sum *sums, int64_t row, int64_t col,
                        int64_t n) {
@@ -79,7 +79,7 @@ inline void finish_run(const Matmul &product, const Sum *sums, int64_t row, int6
     store_dtype<Value>(address(size), c.dtype, values, size_t(n), c.col_stride);
 }
 
-// A tile of sums, [rows, columns] with a stride.
+// Finishes a strided tile of sums, [rows, columns].
 template <class Sum>
 void finish_tile(const Matmul &product, const Sum *sums, int64_t stride, int64_t row, int64_t col,
                  int64_t rows, int64_t columns) {

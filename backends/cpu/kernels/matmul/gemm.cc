@@ -1,5 +1,5 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them, with an
-// epilogue if there is one; and integer_matmul: c = a @ b^T.
+// The operator gemm: c = alpha * a @ b + beta * c, for matrices or batches of them, with an
+// optional epilogue; and integer_matmul: c = a @ b^T.
 #include "../epilogue.h"
 #include "integers.h"
 #include "operands.h"
@@ -25,7 +25,7 @@ void place(Matmul &product, const Arguments &arguments) {
     product.alpha = arguments.number(0), product.beta = arguments.number(1);
 }
 
-// Wrapping around, unsigned numbers have the bits of signed ones.
+// With wraparound, unsigned products have the same bits as signed ones.
 int signed_dtype(int dtype) {
     switch (dtype) {
         case INFINI_DTYPE_U8:
@@ -68,15 +68,15 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
         matmul_workspace(product));
 }
 
-// With a program behind it.
+// Plans a product whose epilogue is a program.
 std::unique_ptr<Plan> plan_with_epilogue(const Operation &operation) {
     Matmul product = product_of(operation);
-    // Few columns are better computed as rows, which a run of the program would not be.
+    // Few columns are better computed as rows, but the program could not process them in runs.
     const bool few_columns = product.n <= kFewRows && (product.m > product.n || product.invariant);
     if (product.c.dtype == INFINI_DTYPE_F64 || few_columns) return nullptr;
     std::shared_ptr<const EpiloguePlan> epilogue = plan_epilogue(operation);
     if (!epilogue) return nullptr;
-    // A batch that is only more rows.
+    // A batch that is equivalent to more rows.
     if (product.b.batch_stride == 0 && product.a.batch_stride == product.m * product.a.row_stride)
         product.m *= product.batch, product.batch = 1;
     const Epilogue some{nullptr, nullptr, nullptr, 0, nullptr, [](auto...) {}, nullptr};

@@ -12,12 +12,12 @@ namespace infini::cpu {
 
 namespace {
 
-constexpr int64_t kMostColumns = 512;  // sums of a thread: 16 KiB for 8 rows
+constexpr int64_t kMostColumns = 512;  // per thread: 16 KiB of sums for 8 rows
 
-// ---- b[j, :] lies along k: dot products ---------------------------------------------------------
+// ---- b[:, j] contiguous along k: dot products ---------------------------------------------------
 
-// y[i][j] for m rows of x and `count` columns of b, whose elements along k follow each other. The
-// same elements of columns `ahead` behind these are fetched meanwhile.
+// y[i][j] for m rows of x and `count` columns of b, which are contiguous along k. Also prefetches
+// the same elements of the columns that are `ahead` columns further.
 template <class T, int m, int count>
 INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
                      float *y, int64_t y_stride, int64_t ahead) {
@@ -72,9 +72,9 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
 }
 
 #if defined(__AVX512F__)
-constexpr int64_t kShort = 32;  // columns below that have a lane each
+constexpr int64_t kShort = 32;  // columns shorter than this use one lane each
 
-// One row times columns of a few elements.
+// One row times columns with few elements.
 [[gnu::noinline]] void dot_short(const float *x, int64_t k, const float *b, int64_t stride,
                                  int64_t n, float *y) {
     const I32 lanes = iota<I32>() * int32_t(stride);
@@ -100,7 +100,7 @@ template <class T, int m>
     if constexpr (m == 1 && std::is_same_v<T, float>)
         if (k < kShort && stride < 1 << 26) return dot_short(x, k, b, stride, n, y);
 #endif
-    // One column at a time is one stream from memory, and with short vectors no slower to compute.
+    // A single column is a single memory stream, and with short vectors is no slower to compute.
     constexpr int count = m > 1 ? side_by_side(m) : kVectorBytes == 16 ? 1 : 2;
     int64_t j = 0;
     for (; j + count <= n; j += count)
@@ -108,10 +108,10 @@ template <class T, int m>
     for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, b + j * stride, stride, y + j, n, stride);
 }
 
-// ---- b[p, :] lies along n: rows of b times numbers of x -----------------------------------------
+// ---- b contiguous along n: rows of b times scalars of x -----------------------------------------
 
-// The rows are divided into parts, each of them read from end to end by one thread, and the sums of
-// the parts are added. That way memory is read in its order. The sizes alone say how many.
+// The rows are divided into parts, each read sequentially by one thread, and the sums of the parts
+// are added. The number of parts depends only on the sizes.
 int64_t part_count(const Matmul &p) {
     if (p.weights || p.b.row_stride == 1) return 1;
     constexpr int64_t kPart = 256 << 10, kMost = 32, kMostSums = 1 << 20;
@@ -119,8 +119,8 @@ int64_t part_count(const Matmul &p) {
     return std::clamp<int64_t>(p.k * p.n / kPart, 1, std::min(kMost, fit));
 }
 
-// How far apart rows of x and of sums lie in F32: not at a power of two, or all of them would want
-// the same place in the first cache.
+// The stride of rows of x and of sums, in F32 elements: not a power of two, which would cause
+// conflicts in L1.
 int64_t apart(int64_t size) { return round_up(size, 16) + 16; }
 
 template <class T>
@@ -164,7 +164,7 @@ void add_parts(const Matmul &p, const float *x, int64_t x_stride, float *sums) {
     maybe_parallel(p.threads, divide_up(p.n, kFinishRun), divide_up(256, parts * p.m), add);
 }
 
-// Weights that can only be unpacked: block by block into the first cache.
+// Weights that can only be unpacked, block by block into L1.
 template <int m>
 [[gnu::noinline]] void add_unpacked(const Weights &weights, const float *x, int64_t k, int64_t n0,
                                     int64_t n, float *y) {
@@ -183,7 +183,7 @@ bool is_float(int dtype) {
            dtype == INFINI_DTYPE_F8;
 }
 
-// Of rows of x.
+// The stride of rows of x.
 int64_t row_distance(const Matmul &p) { return p.weights || p.m == 1 ? p.k : apart(p.k); }
 
 bool is_dense(const Matmul &p) {
@@ -230,7 +230,7 @@ void gemv(const Matmul &p, void *workspace) {
     }
     const int64_t align = p.weights ? p.weights->column_grain() : 16;
     const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
-    // Pieces of some 32 Ki elements at least, and some for each thread.
+    // Chunks of at least about 32 Ki elements, and several per thread.
     int64_t columns =
         std::max(divide_up(p.n, threads * 4), divide_up(32 << 10, std::max<int64_t>(p.k, 1)));
     columns = std::max(align, std::min(round_up(columns, align), kMostColumns / align * align));

@@ -1,5 +1,5 @@
-// Products of few rows (decoding: m = 1 to 8) with a large matrix: each of its elements is read
-// once, in memory order, and widened and multiplied in registers.
+// Products of few rows (decoding: m = 1 to 8) with a large matrix: each element of the matrix is
+// read once, in memory order, and widened and multiplied in registers.
 #pragma once
 
 #include <type_traits>
@@ -23,16 +23,16 @@ void gemv_f64(const Matmul &product, void *workspace);
 bool gemv_i8_takes(const Matmul &product);
 void gemv_i8(const Matmul &product);
 
-// Sums of that many rows that the registers hold, beside what is multiplied.
+// The number of sums that fit in the registers together with the operands.
 #if defined(__aarch64__) || defined(__AVX512F__)
 inline constexpr int kSums = 16;
 #else
 inline constexpr int kSums = 8;
 #endif
-// The largest power of two of vectors (or columns) side by side, up to 4, for m rows.
+// How many vectors (or columns) to process together for m rows: the largest power of two, up to 4.
 constexpr int side_by_side(int m) { return m * 4 <= kSums ? 4 : m * 2 <= kSums ? 2 : 1; }
 
-// f(integral_constant) for a number of rows up to kFewRows.
+// Calls f(integral_constant) for a number of rows up to kFewRows.
 template <class F>
 INFINI_SIMD void with_rows(int64_t m, F &&f) {
     switch (m) {

@@ -1,5 +1,5 @@
-// Products of few rows with a large matrix of doubles: as gemv.cc, each element is read once and in
-// the order in which it lies in memory.
+// Products of few rows with a large matrix of doubles: as in gemv.cc, each element is read once and
+// in memory order.
 #include <algorithm>
 
 #include "../threads.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostRows = 4, kMostColumns = 512;
 constexpr int64_t kLanes = int64_t(kWidth<double>);
 
-// y[i * n + j] for m rows of x and n columns of b, whose elements along k follow each other.
+// y[i * n + j] for m rows of x and n columns of b, which are contiguous along k.
 template <int m>
 [[gnu::noinline]] void dot_columns(const double *x, int64_t k, const double *b, int64_t stride,
                                    int64_t n, double *y) {
@@ -43,7 +43,7 @@ template <int m>
     }
 }
 
-// The same, where the elements along n follow each other: rows of b times numbers of x.
+// The same for a b that is contiguous along n: rows of b times scalars of x.
 template <int m>
 [[gnu::noinline]] void add_rows(const double *x, int64_t k, const double *b, int64_t stride,
                                 int64_t n, double *y) {
@@ -100,7 +100,7 @@ void gemv_f64(const Matmul &p, void *workspace) {
         x = copy;
     }
     const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
-    // Pieces of some 16 Ki elements at least, and some for each thread.
+    // Chunks of at least about 16 Ki elements, and several per thread.
     int64_t columns =
         std::max(divide_up(p.n, threads * 4), divide_up(16 << 10, std::max<int64_t>(p.k, 1)));
     columns = std::min(round_up(columns, 16), kMostColumns);

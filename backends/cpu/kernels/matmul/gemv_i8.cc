@@ -1,4 +1,4 @@
-// Few rows of I8 times a matrix of I8 whose columns lie along k: dot products, exact in I32.
+// Few I8 rows times an I8 matrix whose columns are contiguous: dot products, exact in I32.
 #include <algorithm>
 
 #include "../threads.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostColumns = 512;
 
-// A vector's worth of bytes, ready to be multiplied.
+// A vector of bytes, prepared for multiplication.
 #if defined(__ARM_NEON)
 constexpr int64_t kBytes = 16;
 using Bytes = int8x16_t;
@@ -21,7 +21,7 @@ INFINI_SIMD I32 add_dot(I32 sum, Bytes a, Bytes b) {
 #if defined(__ARM_FEATURE_DOTPROD)
     return vdotq_s32(sum, a, b);
 #else
-    // Two products of -128 and -128 do not fit 16 bits together, so they are summed in 32.
+    // The sum of two products of -128 and -128 overflows 16 bits, so products are summed in 32.
     sum = vpadalq_s16(sum, vmull_s8(vget_low_s8(a), vget_low_s8(b)));
     return vpadalq_s16(sum, vmull_high_s8(a, b));
 #endif

@@ -1,5 +1,5 @@
-// Rows of a matrix that lies along n, each times a number of x: what products of few rows do with
-// weights [k, n].
+// Rows of a matrix that is contiguous along n, each multiplied by a scalar of x: used by products
+// of few rows with weights [k, n].
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace infini::cpu {
 
-// A number of x, times vectors: by lane where there are such instructions, else from memory.
+// Scalars of x, multiplied by vectors: by lane where there are such instructions, else from memory.
 template <int m, int count>
 struct Numbers {
 #if defined(__aarch64__)
@@ -21,8 +21,8 @@ struct Numbers {
 #pragma GCC unroll 8
             for (int q = 0; q < count / 4; ++q) lanes[i][q] = load<F32>(x + i * stride + 4 * q);
     }
-    // Makes the compiler forget what the lanes are. Else it spreads each of them over a vector
-    // before the loop, and has no registers for those.
+    // Hides the lanes' values from the compiler, which would otherwise broadcast each of them
+    // before the loop and run out of registers.
     INFINI_SIMD void forget() {
 #pragma GCC unroll 8
         for (int i = 0; i < m; ++i)
@@ -45,20 +45,20 @@ struct Numbers {
 #endif
 };
 
-// y[i, j] += sum over p of x[i, p] * b[p, j]; x and y have strides of their own.
+// y[i, j] += sum over p of x[i, p] * b[p, j]; x and y are strided.
 template <class T, int m>
 [[gnu::noinline]] void add_rows(const float *x, int64_t x_stride, int64_t k, const T *b,
                                 int64_t stride, int64_t n, float *y, int64_t y_stride) {
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int at_once = 4;
-    // Vectors side by side: a whole line of a row is used before the next row's, which may want the
-    // same place in the first cache; sums of all rows must fit the registers.
+    // How many vectors to process together: a whole cache line of a row is used before the next row
+    // is read, which may evict it from L1; sums of all rows must fit in the registers.
     constexpr int line = int(std::max<int64_t>(64 / sizeof(T), width));
     constexpr int side = std::min(line / int(width), side_by_side(m));
     int64_t p = 0;
     for (; p + at_once <= k; p += at_once) {
         const T *rows = b + p * stride;
-        // The rows that come next: the hardware does not see across the gap between them.
+        // The rows to prefetch: the hardware prefetcher does not follow the gap between rows.
         const T *ahead = p + 2 * at_once <= k ? rows + at_once * stride : rows;
         Numbers<m, at_once> numbers(x + p, x_stride);
         auto vectors = [&]<int count>(std::integral_constant<int, count>, int64_t j) {

@@ -1,5 +1,5 @@
-// Few rows of integers times a matrix: every element of the matrix is read once, as it lies in
-// memory. Columns are divided among threads; where there are few of them, k is.
+// Few integer rows times a matrix: every element of the matrix is read once, in memory order.
+// Threads divide the columns or, if there are few of them, k.
 #include <algorithm>
 
 #include "../threads.h"
@@ -11,10 +11,11 @@ namespace infini::cpu {
 
 namespace {
 
-constexpr int64_t kPieceBytes = 64 << 10;  // of the matrix, for a thread: 5 microseconds or more
+constexpr int64_t kPieceBytes = 64 << 10;  // of the matrix, per thread: 5 microseconds or more
 constexpr int64_t kLine = 64;
 
-// Wrapping around: integers of 16 bits would become signed ones of 32, which must not overflow.
+// Multiplies with wraparound: 16-bit integers would be promoted to int, whose overflow is
+// undefined.
 template <class T>
 INFINI_SIMD T times(T a, T b) {
     return T(std::common_type_t<T, uint32_t>(a) * b);
@@ -27,7 +28,7 @@ INFINI_SIMD T total(Vec<T> v) {
     return sum;
 }
 
-// y[i * y_stride] = x[i, :] . w for `count` vectors w that have a stride.
+// y[i * y_stride] = x[i, :] . w for `count` strided vectors w.
 template <class T, int m, int count>
 INFINI_SIMD void dot(const T *x, int64_t x_stride, int64_t k, const T *w, int64_t stride, T *y,
                      int64_t y_stride) {
@@ -64,7 +65,7 @@ INFINI_SIMD void dot(const T *x, int64_t x_stride, int64_t k, const T *w, int64_
         }
 }
 
-// y[i, j] = the sums over k, for columns that lie along k.
+// y[i, j] = the sums over k, for columns that are contiguous along k.
 template <class T, int m>
 [[gnu::noinline]] void along(const T *x, int64_t x_stride, int64_t k, const T *w, int64_t stride,
                              int64_t n, T *y, int64_t y_stride) {
@@ -75,8 +76,7 @@ template <class T, int m>
     for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, w + j * stride, stride, y + j, y_stride);
 }
 
-// The same for rows of w that are contiguous: four at a time are added to y, which stays in the
-// first cache.
+// The same for rows of w that are contiguous: four at a time are added to y, which stays in L1.
 template <class T, int m>
 [[gnu::noinline]] void across(const T *x, int64_t x_stride, int64_t k, const T *w, int64_t stride,
                               int64_t n, T *y, int64_t y_stride) {
@@ -113,13 +113,13 @@ template <class T, int m>
     for (; p < k; ++p) add(std::integral_constant<int, 1>{}, p);
 }
 
-// How a product is divided: `parts` of k, `pieces` of the columns.
+// How a product is divided: k into `parts`, the columns into `pieces`.
 struct Shares {
     int64_t parts = 1, each_k, pieces = 1, columns;
 };
 
 Shares divide(const Matmul &p, int64_t bytes) {
-    constexpr int64_t kMostColumnBytes = 8 << 10;  // sums of a row stay in the first cache
+    constexpr int64_t kMostColumnBytes = 8 << 10;  // sums of a row stay in L1
     const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
     const int64_t grain = kLine / bytes, size = p.n * p.k * bytes;
     const int64_t wanted = std::clamp<int64_t>(size / kPieceBytes, 1, threads);
@@ -141,7 +141,7 @@ int64_t element_bytes(int dtype) {
                                        : 8;
 }
 
-// Rows of a as they are multiplied: contiguous.
+// The bytes of contiguous copies of rows of a.
 int64_t copied_bytes(const Matmul &p) {
     return p.a.col_stride == 1 ? 0 : round_up(p.m * p.k * element_bytes(p.a.dtype), kLine);
 }

@@ -1,5 +1,5 @@
-// Products of integers: their kinds for packed products, and those of few rows. Sums wrap around,
-// so the type of c is wide enough for them, and signs make no difference.
+// Products of integers: the kinds for packed products, and products of few rows. Sums wrap around,
+// so they are computed in the type of c, and signedness makes no difference.
 #pragma once
 
 #include "matmul.h"
@@ -11,7 +11,7 @@ namespace infini::cpu {
 template <class V>
 INFINI_SIMD V multiply_add(V sum, V a, V b) {
 #if defined(__ARM_NEON)
-    // There is no product of 64-bit lanes: a and b are low + 2^32 * high.
+    // There is no 64-bit lane product: a and b are split into low + 2^32 * high.
     if constexpr (sizeof(Element<V>) == 8) {
         const uint32x4_t cross = vmulq_u32(uint32x4_t(a), vrev64q_u32(uint32x4_t(b)));
         const uint64x2_t high = vshlq_n_u64(vpaddlq_u32(cross), 32);
@@ -22,7 +22,7 @@ INFINI_SIMD V multiply_add(V sum, V a, V b) {
     return sum + a * b;
 }
 
-// Kinds as in micro.h. `Operand`: what a and b have in memory.
+// Kinds as in micro.h. `Operand`: the storage type of a and b.
 struct DotI32 : VectorKind {
     using Operand = int32_t;
     using Element = int32_t;
@@ -79,7 +79,7 @@ struct DotI16 : VectorKind {
     }
 };
 #else
-struct DotI16 : DotI8 {  // pmaddwd
+struct DotI16 : DotI8 {  // uses pmaddwd
     using Operand = int16_t;
 };
 #endif

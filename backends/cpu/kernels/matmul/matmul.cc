@@ -39,7 +39,7 @@ Kind kind_of(const Matmul &p) {
     }
 }
 
-// f(how): a Packed<D> or another class for such products.
+// Calls f(how) with a Packed<D> or another class for such products.
 template <class D, class F>
 auto with_packed(const Matmul &p, F &&f) {
 #if defined(__AVX512F__)
@@ -92,8 +92,8 @@ Matmul simplified(Matmul p) {
     return p;
 }
 
-// Which kernel runs a product; for an invariant one this does not depend on m. int8 sums are exact
-// in all of them.
+// Which kernel runs a product; for a batch-invariant one this does not depend on m. int8 sums are
+// exact in all kernels.
 enum class Way { kTiny, kBytes, kIntegers, kFewRows, kFewDoubles, kDots, kPacked };
 
 Way way_of(const Matmul &p) {
@@ -175,11 +175,11 @@ Matmul member(const Matmul &p, int64_t index) {
     return q;
 }
 
-// How a batch is divided: into `slots` runs of members, each run on one thread, or (0) member by
-// member with all threads in each.
+// How a batch is divided: into `slots` runs of members, each on one thread, or (0) member by
+// member, each with all threads.
 struct Division {
     int64_t slots = 0;
-    size_t each = 0;  // bytes of workspace for a slot
+    size_t each = 0;  // bytes of workspace per slot
 };
 
 Division divide(const Matmul &p) {
@@ -190,7 +190,7 @@ Division divide(const Matmul &p) {
     Matmul q = p;
     if (threads == 1 || work <= kSmall || p.batch >= 2 * threads) {
         q.threads = false;
-        // Slots worth 10 microseconds or more.
+        // Slots of 10 microseconds or more.
         int64_t most = std::max<int64_t>(1, p.batch * work / (128 << 10));
         d.slots = std::min({p.batch, most, threads * 4});
     }

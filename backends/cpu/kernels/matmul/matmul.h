@@ -1,14 +1,15 @@
-// Matrix products of the CPU back end: one engine for every dtype, layout and size.
+// Matrix products of the CPU back end: one implementation for every dtype, layout and size.
 //
 //     Matmul product;                     // what to compute; shapes and dtypes are enough to plan
 //     product.m = ..., product.a = {data, dtype, row_stride, col_stride}, ...
 //     size_t bytes = matmul_workspace(product);
 //     matmul(product, workspace);
 //
-// Sums run over k in an order that depends on the sizes only, never on the threads: same input,
-// same bits; of an invariant product on k and the layouts only. Floats of 16 and 8 bits are
-// multiplied and summed in F32 and rounded once, when c is stored; F64 stays F64; I8 times I8 sums
-// in I32 and is exact. Products of integers whose c has their type wrap around.
+// The summation order over k depends only on the sizes, never on the threads, so results are
+// bitwise reproducible; for a batch-invariant product it depends only on k and the layouts. 16-bit
+// and 8-bit floats are multiplied and summed in F32 and rounded once, when c is stored; F64 stays
+// F64; I8 times I8 sums in I32 and is exact. Products of integers whose c has the same type wrap
+// around.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace infini::cpu {
 
-// Strides are in elements and arbitrary; with a stride of 1 all accesses are vectors.
+// Strides are in elements and arbitrary; with a stride of 1 all accesses are vectorised.
 struct Matrix {
     const void *data = nullptr;
     int dtype =
@@ -35,8 +36,8 @@ struct Output {
 };
 
 // Weights w [k, n] in a custom format: 4-bit codes with scales, repacked tiles, gathered experts.
-// The engine requests blocks that fit in L1, so they are never completely expanded. The methods are
-// called concurrently by several threads.
+// The engine requests blocks that fit in L1, so they are never completely expanded. Several threads
+// call the methods concurrently.
 class Weights {
 public:
     // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32
@@ -52,7 +53,8 @@ public:
         return false;
     }
 
-    // Whether unpack() supports all k of a few columns, written directly to their destination.
+    // Whether unpack() supports full-k panels of a few columns, written directly to their
+    // destination.
     virtual bool fills_panels() const { return false; }
 
     // multiply() is called for columns that begin at a multiple of this.
@@ -71,15 +73,15 @@ struct Epilogue {
     const float *col_scale = nullptr;  // [n]
     const void *bias = nullptr;        // [n], dense
     int bias_dtype = 0;
-    // The last step: values of row `row`, columns [col, col + n), in F32. Called by several
-    // threads.
+    // The last step: processes values of row `row`, columns [col, col + n), in F32. Called by
+    // several threads.
     void (*finish)(const void *context, float *values, int64_t row, int64_t col,
                    int64_t n) = nullptr;
-    // Or it also stores them, anywhere. `member` is the index in the batch.
+    // Like finish(), but also stores the values, anywhere. `member` is the index in the batch.
     void (*store)(const void *context, const float *values, int64_t member, int64_t row,
                   int64_t col, int64_t n) = nullptr;
     const void *context = nullptr;
-    // finish() only adds these, [m] of a dtype that is not 0: then sums need no runs.
+    // If its dtype is not 0, finish() only adds this vector [m]; then no runs of sums are needed.
     const void *row_bias = nullptr;
     int row_bias_dtype = 0;
 };
@@ -92,16 +94,16 @@ struct Matmul {
     Output c;
     double alpha = 1, beta = 0;
     const Epilogue *epilogue = nullptr;  // not for F64; scales and bias are the same for the batch
-    bool threads = true;                 // false: all on the calling thread
+    bool threads = true;                 // false: runs on the calling thread only
     bool invariant = false;  // a row's bits do not depend on m: see INFINI_MODE_BATCH_INVARIANT
-    int64_t member = 0;      // of a batch, which this product is
+    int64_t member = 0;      // the index of this product in a batch
 };
 
-// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, flags and whether
-// there are weights and an epilogue (or a row_bias_dtype), not at pointers or alpha and beta.
+// Bytes that matmul() needs, 64-byte aligned. Depends on sizes, dtypes, strides, flags and whether
+// there are weights and an epilogue (or a row_bias_dtype), not on pointers, alpha or beta.
 size_t matmul_workspace(const Matmul &product);
 
-// Complete when it returns.
+// The product is complete on return.
 void matmul(const Matmul &product, void *workspace);
 
 }  // namespace infini::cpu

@@ -1,10 +1,10 @@
-// The inner loops of packed matrix products, one for each kind of number.
+// The inner loops of packed matrix products, one for each kind.
 //
-// All of them see 32-bit words (64 for doubles): one float, two BF16, two I16 or four I8 that
-// follow each other along k. A product of words is a dot product of what is in them. So packing,
-// blocking and the loops over tiles are the same for all (packed.h), and a kind says only what a
-// word is, how a vector of words times one word is added up, and how many rows and columns of sums
-// fit the registers.
+// All of them process 32-bit words (64 bits for doubles): one float, two BF16, two I16 or four I8
+// that are consecutive along k. The product of two words is the dot product of their elements. So
+// packing, blocking and the loops over tiles are the same for all (packed.h), and a kind only
+// defines the word, how a vector of words times one word is accumulated, and how many rows and
+// columns of sums fit in the registers.
 #pragma once
 
 #include <utility>
@@ -16,15 +16,15 @@ namespace infini::cpu {
 
 // ---- Kinds --------------------------------------------------------------------------------------
 
-// What all kinds but tiles (amx.h) have in common.
+// Common members of all kinds except AMX tiles (amx.h).
 struct VectorKind {
     struct Scope {
-        Scope() {}  // lives as long as a thread is at it
+        Scope() {}  // lives while a thread runs the kernel
     };
     static constexpr int kStepGrain = 1;
     static constexpr bool kTiled = false;
 #if defined(__aarch64__)
-    static constexpr int64_t kSteps = 512;  // packed at a time: 24 KiB of b for the first cache
+    static constexpr int64_t kSteps = 512;  // packed at a time: 24 KiB of b for L1
 #elif defined(__AVX512F__)
     static constexpr int64_t kSteps = 512;  // 24 KiB of a
 #else
@@ -87,7 +87,7 @@ struct DotI8 : VectorKind {
 #elif defined(__aarch64__)
     using Element = int32_t;
 #else
-    using Element = int16_t;  // pmaddwd; products of VNNI would need unsigned numbers on one side
+    using Element = int16_t;  // pmaddwd; VNNI would need one unsigned operand
 #endif
     static constexpr int kGroup = 4 / sizeof(Element);
     template <int lane, class A>
@@ -124,8 +124,8 @@ struct DotBF16 : VectorKind {
 
 // ---- The loop -----------------------------------------------------------------------------------
 
-// value + beta * c, where the compiler has no choice of what it rounds: whole tiles and the edges
-// of c get the same bits.
+// value + beta * c with explicit rounding, so that whole tiles and the edges of c get the same
+// bits.
 template <class V, class Sum>
 INFINI_SIMD V add_scaled(V value, V c, Sum beta) {
     if constexpr (std::is_floating_point_v<Sum>)
@@ -146,7 +146,7 @@ template <class D, int rows>
     using Sums = Vec<Sum>;
     constexpr int width = int(kWidth<Sum>), vectors = D::kColumns / width;
     Sums sums[rows][vectors] = {};
-    for (int i = 0; i < rows; ++i) {  // c is wanted at the end
+    for (int i = 0; i < rows; ++i) {  // prefetches c for the end of the loop
         __builtin_prefetch(c + i * stride, 1);
         __builtin_prefetch(c + i * stride + D::kColumns - 1, 1);
     }
@@ -191,8 +191,8 @@ template <class D, int rows>
     }
 }
 
-// The same for any number of rows up to D::kRows. Of more than one, rows up to the next multiple of
-// 4 are computed, and with them written.
+// The same for any number of rows up to D::kRows. If there is more than one, rows are computed and
+// written up to the next multiple of 4.
 template <class D>
 inline void micro(int rows, int64_t steps, const typename D::Word *a, const typename D::Word *b,
                   typename D::Sum *c, int64_t stride, typename D::Sum alpha, typename D::Sum beta) {

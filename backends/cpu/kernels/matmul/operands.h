@@ -1,5 +1,5 @@
-// Tensors as operands of matrix products: the last two dimensions are the matrix, one before them
-// the batch; a batch of 1 is broadcast.
+// Tensors as operands of matrix products: the last two dimensions are the matrix, the one before
+// them is the batch; a batch of 1 is broadcast.
 #pragma once
 
 #include "../kernel.h"

@@ -1,5 +1,6 @@
-// Packing: a part of a matrix, whatever its type and strides, becomes panels of words in the order
-// in which the inner loop reads them: words [step][lane]. Lanes are rows of a, or columns of b.
+// Packing: converts a block of a matrix, whatever its type and strides, to panels of words in the
+// order in which the inner loop reads them: words [step][lane]. Lanes are rows of a, or columns of
+// b.
 #pragma once
 
 #include <cstring>
@@ -11,15 +12,15 @@
 
 namespace infini::cpu {
 
-// An operand as packing sees it.
+// An operand as seen by packing.
 template <class T>
 struct Lanes2 {
     const T *data;
     int64_t lane_stride, k_stride;
 };
 
-// Floats as load_f32() gives them. A 64-bit vector that is converted to 128 bits comes out of gcc
-// 12 element by element, hence the instruction by name.
+// Floats, as load_f32(). Explicit intrinsics, because gcc 12 converts a 64-bit vector to 128 bits
+// element by element.
 template <class T>
 INFINI_SIMD F32 widen_f32(const T *p) {
 #if defined(__ARM_NEON)
@@ -30,8 +31,8 @@ INFINI_SIMD F32 widen_f32(const T *p) {
         return load_f32(p);
 }
 
-// Two vectors of floats that follow each other: half the loads, and interleaving with zeros has two
-// units where shifting has one.
+// Two consecutive vectors of floats with a single load; interleaving with zeros runs on two
+// execution units, shifting on one.
 template <class T>
 INFINI_SIMD void widen_two(const T *p, F32 &a, F32 &b) {
 #if defined(__ARM_NEON)
@@ -48,7 +49,7 @@ namespace detail {
 
 using W4 = Few<uint32_t, 4>;
 
-// The four vectors as rows of a matrix: transposed.
+// Transposes a 4 x 4 matrix whose rows are the vectors.
 INFINI_SIMD void transpose(W4 &a, W4 &b, W4 &c, W4 &d) {
     constexpr W4 low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
     constexpr W4 first = {0, 1, 4, 5}, second = {2, 3, 6, 7};
@@ -61,7 +62,7 @@ INFINI_SIMD void transpose(W4 &a, W4 &b, W4 &c, W4 &d) {
 #if defined(__AVX512F__)
 using W16 = Few<uint32_t, 16>;
 
-// Sixteen vectors as rows of a matrix: transposed, by exchanging blocks of 1, 2, 4 and 8.
+// Transposes a 16 x 16 matrix whose rows are the vectors, by exchanging blocks of 1, 2, 4 and 8.
 INFINI_SIMD void transpose(W16 (&v)[16]) {
     const auto exchange = [&]<uint32_t d>(std::integral_constant<uint32_t, d>) {
         constexpr W16 kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -81,7 +82,7 @@ INFINI_SIMD void transpose(W16 (&v)[16]) {
 }
 #endif
 
-// Is a word of kind D made of elements as they are in memory?
+// Whether words of kind D consist of elements without conversion.
 template <class D, class T>
 inline constexpr bool kSameBits =
     sizeof(T) == sizeof(typename D::Element) &&
@@ -126,7 +127,7 @@ INFINI_SIMD W4 load_four(const T *p) {
     }
 }
 
-// R lanes that follow each other in memory, for one k.
+// R consecutive lanes in memory, for one k.
 template <class D, int R, class T>
 INFINI_SIMD void copy_lanes(const T *p, typename D::Element *to) {
     if constexpr (std::is_same_v<typename D::Element, float> && R % int(kWidth<float>) == 0) {
@@ -144,14 +145,14 @@ INFINI_SIMD void copy_lanes(const T *p, typename D::Element *to) {
 
 }  // namespace detail
 
-// Steps of a panel: words along k.
+// The number of steps (words along k) of a panel.
 template <class D>
 inline int64_t step_count(int64_t k) {
     constexpr int64_t grain = D::kGroup * D::kStepGrain;
     return (k + grain - 1) / grain * D::kStepGrain;
 }
 
-// One element after the other: for odd strides and for what is left over at the edges.
+// Element by element: for arbitrary strides and for the remainders at the edges.
 template <class D, int R, class T>
 void pack_elements(Lanes2<T> from, int64_t lane0, int64_t lanes, int64_t k0, int64_t k,
                    typename D::Word *to) {
@@ -162,8 +163,8 @@ void pack_elements(Lanes2<T> from, int64_t lane0, int64_t lanes, int64_t k0, int
                 detail::convert<D>(from.data[lane * from.lane_stride + p * from.k_stride]);
 }
 
-// A panel of R lanes, of which `lanes` are there; the others and the rest of the last word become
-// 0.
+// A panel of R lanes, of which the first `lanes` exist; missing lanes and the end of the last word
+// become 0.
 template <class D, int R, class T>
 void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) {
     using Element = typename D::Element;
@@ -174,7 +175,7 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
     if (from.k_stride == 1 && sizeof(typename D::Word) == 4) {
         int64_t lane = 0, whole = k / (4 * group) * (4 * group);
 #if defined(__AVX512F__)
-        // Whole cache lines of the rows at a time, or of the panel.
+        // Processes whole cache lines of the rows, or of the panel, at a time.
         if (detail::kSameBits<D, T> && R == 12 && lanes == R && k % (16 * group) == 0) {
             for (int64_t p = 0; p < k; p += 16 * group, to += 16 * R) {
                 detail::W16 words[16] = {};
@@ -240,7 +241,7 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
     }
 }
 
-// The storage types that a kind of product takes.
+// The storage types that a kind of product supports.
 template <class D, class F>
 INFINI_SIMD void visit_operand(int dtype, F &&f) {
     if constexpr (requires { typename D::Operand; }) {
@@ -265,7 +266,7 @@ INFINI_SIMD void visit_operand(int dtype, F &&f) {
     }
 }
 
-// Rows [row, row + rows) of a, rows <= D::kRows, for k from k0 on.
+// Packs rows [row, row + rows) of a, rows <= D::kRows, from step k0.
 template <class D>
 void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k,
                typename D::Word *to) {
@@ -279,11 +280,11 @@ void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k
     });
 }
 
-// Columns that are packed together: a whole number of panels for every kind, and enough of a row of
-// b to be worth fetching.
+// Columns that are packed together: a whole number of panels for every kind, and enough contiguous
+// bytes in a row of b.
 inline constexpr int64_t kPackColumns = 96;
 
-// Weights: blocks of them go through the first cache on their way into panels.
+// Weights are unpacked in blocks that fit in L1 before they are packed into panels.
 inline void pack_weights(const Weights &weights, int64_t column, int64_t columns, int64_t k0,
                          int64_t k, float *to) {
     constexpr int64_t depth = 32, width = DotF32::kColumns;
@@ -307,8 +308,8 @@ inline void pack_weights(const Weights &weights, int64_t column, int64_t columns
     }
 }
 
-// Columns [column, column + columns) of b or of the weights, columns <= kPackColumns, as panels
-// that follow each other.
+// Packs columns [column, column + columns) of b or of the weights, columns <= kPackColumns, into
+// consecutive panels.
 template <class D>
 void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_t k0, int64_t k,
                   typename D::Word *to) {
@@ -327,7 +328,7 @@ void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_
             constexpr int64_t ahead = 8, line = 64 / sizeof(T);
             for (int64_t p = 0; p < k; ++p) {
                 const T *row = data + p * b.row_stride;
-                if (p + ahead < k)  // another page each: no hardware looks that far
+                if (p + ahead < k)  // each row is on another page
                     for (int64_t j = 0; j < done; j += line)
                         __builtin_prefetch(row + ahead * b.row_stride + j);
                 for (int64_t j = 0; j < done; j += width)

@@ -1,10 +1,10 @@
 // Packed matrix products: both operands are packed block by block into panels that stay in the
 // caches, and tiles of c are computed from them. Two schemes:
 //
-//   shared  a block of a and a block of b are packed by all threads together, then all compute
-//           tiles of c from them: for products that are large both ways;
-//   columns a is packed once, and each thread packs one panel of b after the other into its own
-//           cache and uses it for all rows at once: for few rows and a large b, which is then read
+//   shared  all threads pack a block of a and a block of b together, then compute tiles of c
+//           from them: for products that are large in both dimensions;
+//   columns a is packed once; each thread packs the panels of b one by one into its own cache and
+//           uses each for all rows immediately: for few rows and a large b, which is then read
 //           once and never written back in another type.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace infini::cpu {
 inline int64_t round_up(int64_t x, int64_t grain) { return (x + grain - 1) / grain * grain; }
 inline int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
-// parallel_for, or not.
+// parallel_for, or a serial loop.
 template <class Body>
 inline void maybe_parallel(bool threads, int64_t count, int64_t grain, const Body &body) {
     if (threads)
@@ -50,7 +50,8 @@ public:
         mc = std::min(round_up(p.m, D::kRows), round_up(kMostRows, D::kRows));
         nc = std::min(round_up(p.n, D::kColumns), round_up(kMostColumns, D::kColumns));
         threads = p.threads ? int64_t(thread_count()) : 1;
-        // A row of b is read in sufficiently long pieces; its columns may come one panel at a time.
+        // Enough columns to read long runs of b's rows; contiguous columns may be packed panel by
+        // panel.
         group = p.weights || p.b.row_stride != 1 ? kPackColumns : int64_t(D::kColumns);
         const int64_t most =
             group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;
@@ -78,11 +79,11 @@ private:
     using Word = typename D::Word;
     using Sum = typename D::Sum;
     static constexpr int64_t kSteps = D::kSteps;
-    static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // what is packed at a time
-    // What a thread takes: the columns stay in the second cache, panels of rows pass by.
+    static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // packed at a time
+    // Per thread: the columns stay in L2 while panels of rows are streamed.
     static constexpr int64_t kTileRows = 384, kTileColumns = 256;
-    static constexpr int64_t kOwnRows = 96;           // of which a thread keeps the sums
-    static constexpr int64_t kColumnsMostRows = 128;  // fit the second cache with 96 columns
+    static constexpr int64_t kOwnRows = 96;           // whose sums a thread keeps
+    static constexpr int64_t kColumnsMostRows = 128;  // fit in L2 with 96 columns
     static constexpr int64_t kPackRows = 96;          // packed by one thread
 
     static int64_t word_bytes(int64_t words) { return round_up(words * int64_t(sizeof(Word)), 64); }
@@ -128,7 +129,7 @@ private:
         }
     }
 
-    // How the tiles of a block are given to threads: rectangles of panels.
+    // How the tiles of a block are assigned to threads: rectangles of panels.
     struct Tiles {
         int64_t a_panels, b_panels;
         int64_t rows, columns = kTileColumns / D::kColumns;
@@ -217,8 +218,8 @@ private:
 
     // ---- A tile ----
 
-    // Adds one block's sums to the tile of c at (row, column). `sums` keeps them from block to
-    // block, unless c can, or there is one block only; and where they are finished in long runs.
+    // Adds one block's sums to the tile of c at (row, column). `sums` accumulates over the blocks
+    // of k unless c can, or there is only one block, and where sums are finished in long runs.
     void tile(const Word *a, const Word *b, int64_t tile_steps, int64_t row, int64_t column,
               Sum *sums, int64_t stride, int64_t block) const {
         const int64_t rows = std::min<int64_t>(D::kRows, p.m - row);
@@ -245,7 +246,7 @@ private:
         if (block >= last_block && !runs) finish_tile(p, sums, stride, row, column, rows, columns);
     }
 
-    // A tile of which c has a part only.
+    // A tile that is only partly inside c.
     void edge_tile(const Word *a, const Word *b, int64_t tile_steps, Sum *c, int64_t rows,
                    int64_t columns, Sum alpha, Sum beta) const {
         alignas(64) Sum edge[D::kRows][D::kColumns];
@@ -266,8 +267,8 @@ private:
     }
 
     static constexpr int64_t kPanelSteps = kSteps + 32;
-    static constexpr int64_t kPackGrain = 16 << 10;   // elements: some 10 microseconds
-    static constexpr int64_t kTileGrain = 128 << 10;  // steps of one sum: some 10 microseconds
+    static constexpr int64_t kPackGrain = 16 << 10;   // elements: about 10 microseconds
+    static constexpr int64_t kTileGrain = 128 << 10;  // steps of one sum: about 10 microseconds
 
     const Matmul &p;
     int64_t kc, steps, mc, nc, threads, group;

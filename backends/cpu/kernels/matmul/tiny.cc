@@ -6,7 +6,8 @@ namespace {
 
 constexpr int64_t kVector = int64_t(kWidth<float>);
 
-// A dense F32 copy [rows, columns] with a stride, or the matrix itself where it is one.
+// Returns a dense F32 copy [rows, columns] with a stride, or the matrix itself if it already is
+// one.
 const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stride, float *copy) {
     const bool dense = x.col_stride == 1 && x.row_stride == columns && columns == stride;
     if (x.dtype == INFINI_DTYPE_F32 && dense) return static_cast<const float *>(x.data);
@@ -37,7 +38,7 @@ const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stri
     return copy;
 }
 
-// `rows` rows of c, all columns; b has a whole number of vectors in each row.
+// Computes `rows` rows of c, all columns; the rows of b are padded to whole vectors.
 template <int rows>
 INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64_t stride,
                           int64_t row) {
@@ -70,7 +71,7 @@ INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64
 }
 
 #if defined(__AVX512F__)
-// Floats whose columns of b and c follow each other, from where they lie.
+// Floats with contiguous rows of b and c, read in place.
 template <int rows>
 INFINI_SIMD void multiply_here(const Matmul &p, int64_t row) {
     const auto *a = static_cast<const float *>(p.a.data) + row * p.a.row_stride;

@@ -31,7 +31,7 @@ std::unique_ptr<Plan> plan_moe_align(const Operation &op) {
             int32_t *total = a.pointer<int32_t>(2);
             const int32_t *ids = a.pointer<const int32_t>(3), *map = a.pointer<const int32_t>(4);
             int64_t *next = reinterpret_cast<int64_t *>(a.workspace());
-            // The group of a pair: 0 for id -1, then the experts; -1 for pairs that are left out.
+            // The group of a pair: 0 for id -1, then the experts; -1 for pairs that are skipped.
             auto group = [&](int64_t pair) -> int64_t {
                 int64_t id = ids[pair];
                 if (id < -1 || id >= experts) return -1;

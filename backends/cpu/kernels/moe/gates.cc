@@ -1,4 +1,4 @@
-// The gates of mixtures of experts: a score for every expert, the best of them, and their weights.
+// The gates of mixtures of experts: a score for every expert, the best experts, and their weights.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@
 
 namespace infini::cpu {
 
-// What the gates share: rows of scores in F32, and the largest entries of a row.
+// Common code of the gates: rows of scores in F32, and the largest entries of a row.
 
 // Working memory of one row of `experts` scores; the rows are padded to whole vectors.
 struct GateScratch {
@@ -29,7 +29,8 @@ struct GateScratch {
     }
 };
 
-// Does `body(row, scratch)` for every row, a chunk of rows per task; each has its own scratch.
+// Calls `body(row, scratch)` for every row, a chunk of rows per task; each task has its own
+// scratch.
 struct GateRows {
     int64_t rows = 0, experts = 0, chunks = 1;
 
@@ -94,7 +95,7 @@ inline void softmax_scores(float *score, int64_t experts) {
     map_scores(score, experts, [&](F32 v) { return v * scale; });
 }
 
-// The `count` largest values, descending; of equal ones the first comes first, a NaN last.
+// The `count` largest values, descending; the first of equal values comes first, NaN last.
 inline void select_largest(const float *value, int64_t n, int64_t count, float *best,
                            int32_t *index) {
     auto before = [](float a, float b) { return a > b || (b != b && a == a); };
@@ -136,7 +137,7 @@ inline void mask_groups(const GateScratch &at, int64_t experts, int64_t groups, 
 
 namespace {
 
-// Copies the scores of the chosen experts out, each times `scale`.
+// Copies the scores of the chosen experts, multiplied by `scale`.
 void write_choice(const GateScratch &at, int64_t count, float scale, float *values,
                   int64_t value_stride, int32_t *indices, int64_t index_stride) {
     for (int64_t i = 0; i < count; ++i) {
@@ -151,7 +152,7 @@ float chosen_sum(const GateScratch &at, int64_t count) {
     return sum;
 }
 
-// A run may ask for more entries than there are experts: those have no expert.
+// A run may request more entries than there are experts: these have the index -1.
 void write_nobody(int64_t from, int64_t to, float *values, int32_t *indices) {
     for (int64_t i = from; i < to; ++i) values[i] = 0, indices[i] = -1;
 }
@@ -168,7 +169,7 @@ std::unique_ptr<Plan> plan_topksoftmax(const Operation &op) {
             int64_t count = std::min(topk, rows.experts);
             rows.run(a.workspace(), [&](int64_t row, const GateScratch &at) {
                 load_scores(at.score, x, data, row, -std::numeric_limits<float>::infinity());
-                // Chosen before the softmax, whose small values underflow.
+                // Selected before the softmax, whose small values underflow.
                 select_largest(at.score, rows.experts, count, at.best, at.index);
                 softmax_scores(at.score, rows.experts);
                 float scale = norm ? 1.0f / chosen_sum(at, count) : 1.0f;
@@ -231,7 +232,7 @@ std::unique_ptr<Plan> plan_topk(const Operation &op) {
                     std::fill(at.score + rows.experts, at.score + GateScratch::padded(rows.experts),
                               -std::numeric_limits<float>::infinity());
                 }
-                // Without a bias the raw values choose as well, and do not underflow.
+                // Without a bias the raw scores are used for the selection: they do not underflow.
                 const float *choice = at.score;
                 if (!correction) {
                     select_largest(choice, rows.experts, count, at.best, at.index);

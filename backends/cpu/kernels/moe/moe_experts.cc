@@ -50,7 +50,7 @@ Experts::Experts(const ExpertShape &shape) : s(shape) {
 }
 
 void Experts::sort(const ExpertData &data, char *memory) const {
-    // Counts are stored two entries ahead, so that filling moves each start to where it belongs.
+    // Counts are stored two entries ahead, so that filling moves each start to its final position.
     auto *start = reinterpret_cast<int64_t *>(memory);
     auto *order = reinterpret_cast<int32_t *>(memory + order_);
     auto valid = [&](int64_t pair) { return data.ids[pair] >= 0 && data.ids[pair] < s.experts; };
@@ -100,7 +100,7 @@ void Experts::activate(const ExpertData &data, int64_t row, int64_t rows, char *
 void Experts::add(const ExpertData &data, int64_t row, int64_t rows, char *memory) const {
     const int32_t *pairs = order(memory) + row;
     auto *sums = reinterpret_cast<float *>(memory + sums_);
-    // By columns: a token may be in several rows.
+    // Divided by columns, because a token may be in several rows.
     constexpr int64_t kColumns = 128;
     const int64_t blocks = (s.hidden + kColumns - 1) / kColumns;
     const size_t grain = size_t(std::max<int64_t>(1, 128 / rows));

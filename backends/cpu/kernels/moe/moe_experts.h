@@ -1,10 +1,10 @@
-// Tokens through their experts: the pairs (token, choice) are sorted by expert, and each expert's
-// rows are gathered, multiplied, activated, multiplied again and added to their tokens, a block of
-// rows at a time. An expert's matrices are read once for every block, never copied.
+// The expert layers of a mixture of experts: pairs (token, choice) are sorted by expert, and each
+// expert's rows are gathered, multiplied, activated, multiplied again and added to their tokens, a
+// block of rows at a time. An expert's matrices are read once per block, never copied.
 //
-// A layer provides an expert's matrices: `layer.each(expert, product, use)` calls use() with
-// the product for every part of the layer, its b or weights (and for parts: n and c) filled in. The
-// same is called while planning, with dummy pointers.
+// A layer provides an expert's matrices: `layer.each(expert, product, use)` calls use() with the
+// product for every part of the layer, with b or weights (and for parts: n and c) filled in. It is
+// also called while planning, with dummy pointers.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,8 @@ void gate_row(Gate kind, const T *wide, T *inner, int64_t n, float scale) {
 
 }  // namespace detail
 
-// A row after the first product, [n] or gates and ups [2 n], to n values, each times `scale`.
+// Maps a row after the first product, [n] or gates and ups [2 n], to n values, multiplied by
+// `scale`.
 template <class T>
 void apply_gate(Gate kind, const T *wide, T *inner, int64_t n, float scale = 1.0f) {
     switch (kind) {
@@ -65,7 +66,7 @@ struct ExpertShape {
     int64_t hidden = 0, wide = 0,
             inner = 0;  // columns of the tokens, after layer 1, after the gate
     Gate gate = Gate::Swiglu;
-    bool scale_inside = false;  // the choice's scale goes into the gate's result, not into the sum
+    bool scale_inside = false;  // scales the result of the gate, not the sum
     int bias1 = 0, bias2 = 0;   // dtypes; 0: none
     bool invariant = false;     // see Matmul
 
@@ -76,7 +77,7 @@ struct ExpertShape {
 struct ExpertData {
     void *out;
     const void *in;
-    const int32_t *ids;   // [tokens, choices]; what is no expert gives nothing
+    const int32_t *ids;   // [tokens, choices]; invalid ids contribute nothing
     const float *scales;  // [tokens, choices]
     const void *bias1 = nullptr, *bias2 = nullptr;  // [experts, wide], [experts, hidden]
 };
@@ -85,7 +86,7 @@ class Experts {
 public:
     explicit Experts(const ExpertShape &shape);
 
-    // Bytes for run(), 64-byte aligned.
+    // Bytes of workspace for run(), 64-byte aligned.
     template <class First, class Second>
     size_t workspace(const First &first, const Second &second) const {
         size_t most = 0;
@@ -160,12 +161,12 @@ private:
 
     ExpertShape s;
     int64_t block_;  // rows at a time
-    // Where things are in the workspace: pairs sorted by expert behind the starts of the experts;
-    // rows of a block; the sums of the tokens. What a product needs comes at `scratch_`.
+    // Offsets in the workspace: the starts of the experts and the pairs sorted by expert; rows of a
+    // block; the sums of the tokens; at `scratch_`, the workspace of products.
     int64_t order_, rows_, wide_, inner_, sums_, scratch_;
 };
 
-// The experts' matrices one after the other, each [out, in].
+// The experts' matrices are contiguous, each [out, in].
 struct DenseExperts {
     const void *data;
     int dtype;

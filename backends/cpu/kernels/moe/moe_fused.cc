@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_fused_moe(const Operation &op) {
         experts.workspace(first, second));
 }
 
-// The experts of the pairs come from the blocks that moe_align made.
+// The experts of the pairs are given by the blocks that moe_align made.
 std::unique_ptr<Plan> plan_moe_fused_dense(const Operation &op) {
     Tensor out = op.tensor(0), w13 = op.tensor(2), ids = op.tensor(5);
     ExpertShape s;
@@ -65,7 +65,7 @@ std::unique_ptr<Plan> plan_moe_fused_dense(const Operation &op) {
         id_bytes + experts.workspace(first, second));
 }
 
-// Gate and up are matrices of their own: two parts of the first layer.
+// Gate and up are separate matrices: two parts of the first layer.
 struct GateUpExperts {
     const void *const *gate, *const *up;
     int dtype;
@@ -109,8 +109,8 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op) {
         [=](const Arguments &a) {
             ExpertData data{a.pointer<void>(0), a.pointer<const void>(1),
                             a.pointer<const int32_t>(2), a.pointer<const float>(3)};
-            // The last scalar says which run function it was: the one with arrays of pointers on
-            // the host, which arrive written out, or the one with arrays on the device.
+            // The last scalar identifies the run function: the one with arrays of pointers on the
+            // host, which are passed element by element, or the one with arrays on the device.
             const void *const *gate = a.c.pointers + 4, *const *up = gate + s.experts;
             const void *const *down = up + s.experts;
             if (a.integer(int(a.c.scalar_count) - 1) == 1) {

@@ -1,5 +1,5 @@
-// MXFP4 weights [n, k] as the matrix [k, n] of a product: codes of 4 bits, two a byte, and a power
-// of two for every 32 of a row. They are decoded in registers.
+// MXFP4 weights [n, k] as the matrix [k, n] of a product: 4-bit codes, two per byte, and a power of
+// two for every 32 elements of a row. They are decoded in registers.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ inline float mxfp4_scale(uint8_t code) {
     return std::bit_cast<float>(code ? uint32_t(code) << 23 : 0x00400000u);
 }
 
-// The values of 32 codes, without their scale. All of them are F16 with a low byte of 0, so a table
-// of high bytes gives them.
+// The values of 32 codes, without their scale. All of them are F16 with a low byte of 0, so they
+// are looked up in a table of high bytes.
 INFINI_SIMD void decode_mxfp4(const uint8_t *codes, F32 (&values)[32 / kWidth<float>]) {
 #if defined(__ARM_NEON)
     const uint8x16_t table = {0x00, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46,
@@ -67,16 +67,16 @@ INFINI_SIMD void decode_mxfp4(const uint8_t *codes, F32 (&values)[32 / kWidth<fl
 }
 
 #if defined(__ARM_FEATURE_DOTPROD)
-// A piece of up to kMost columns of few rows as bytes: high * 256 + low times a power of two for
-// each
-// 32. The even ones of 32 come first, as they do when codes are taken out of bytes. Exact for most
-// 16-bit floats: the others are 2^5 times smaller than the largest of their 32, or more.
+// Up to kMost elements of a few rows as bytes: high * 256 + low times a power of two per 32
+// elements. The even ones of each 32 come first, in the order in which codes are unpacked from
+// bytes. Exact for most 16-bit floats, except those that are at least 2^5 times smaller than the
+// largest of their 32.
 struct Mxfp4Rows {
     static constexpr int64_t kMost = 512;
     int8_t bytes[kFewRows][kMost / 32][64];  // high even, high odd, low even, low odd
     float unit[kFewRows][kMost / 32];
 
-    // False: there are numbers of more bits than a 16-bit float has, or none at all.
+    // False if an element has more bits than a 16-bit float, or is infinite or NaN.
     static bool suits(const float *x, int64_t count) {
         uint32x4_t some = vdupq_n_u32(0), most = some;
         for (int64_t i = 0; i < count; i += 4) {
@@ -94,7 +94,7 @@ struct Mxfp4Rows {
             v[i] = vld1q_f32(x + 4 * i);
             most = vmaxq_f32(most, vabsq_f32(v[i]));
         }
-        // The largest becomes at least 2^13 and less than 2^14. Codes are doubled, hence the half.
+        // Scales the largest to [2^13, 2^14). The half compensates for the doubled codes.
         uint32_t exponent = std::bit_cast<uint32_t>(vmaxvq_f32(most)) >> 23;
         exponent = exponent < 40 ? 40 : exponent;
         unit[row][block] = std::bit_cast<float>((exponent - 13) << 23) * 0.5f;
@@ -156,7 +156,7 @@ public:
 private:
     static constexpr int kVectors = int(32 / kWidth<float>);
 
-    // 32 rows of up to 4 columns of the panel.
+    // Unpacks 32 rows of up to 4 columns of the panel.
     void unpack_block(int64_t k0, int64_t n0, int64_t columns, float *panel, int64_t stride) const {
         alignas(64) float values[4][32];
         for (int64_t j = 0; j < columns; ++j) {

@@ -1,4 +1,4 @@
-// The sum of the rows that a token's experts gave.
+// The sum of the expert outputs of each token.
 #include <algorithm>
 
 #include "convert.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kBlock = 256;
 
-// Entries [d, d + n) of a token's sum, n <= kBlock.
+// Computes entries [d, d + n) of a token's sum, n <= kBlock.
 void sum_block(const Shape &y, const Shape &x, char *out, const char *in, int64_t token, int64_t d,
                int64_t n, int64_t bytes) {
     float sum[kBlock] = {}, row[kBlock];

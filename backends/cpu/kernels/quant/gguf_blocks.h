@@ -1,7 +1,7 @@
-// The block formats of GGUF files. Every format is read in units of 32 elements of a row, which
-// have codes of one byte, a scale and a minimum:
+// The block formats of GGUF files. Every format is processed in units of 32 elements of a row,
+// which have codes of one byte, a scale and a minimum:
 //     value[i] = scale * (code[i] - kOffset) + minimum
-// Q6_K has a scale for each 16, so a unit has two integers in addition:
+// Q6_K has a scale per 16 elements, so a unit has two additional integers:
 //     value[i] = scale * part[i / 16] * (code[i] - kOffset)
 // All products here are exact in F32.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace infini::cpu {
 
-// GGML's numbers.
+// Values of GGML's enum.
 enum GgufFormat {
     kQ4_0 = 2,
     kQ4_1 = 3,
@@ -26,7 +26,7 @@ enum GgufFormat {
     kQ6_K = 14
 };
 
-// f(std::integral_constant<int, format>{}). The operators' checks leave no other formats.
+// Calls f(std::integral_constant<int, format>{}). The operators reject all other formats.
 template <class F>
 auto visit_gguf(int64_t format, F &&f) {
     switch (format) {
@@ -70,19 +70,19 @@ struct Gguf {
                                       : format == kQ5_K ? 176
                                                         : 210;
 
-    static constexpr int kUnits = int(kElements / 32);  // of a block
-    // A block is numbers of two bytes, words of four, and in Q6_K a number of two bytes behind them.
+    static constexpr int kUnits = int(kElements / 32);  // per block
+    // A block consists of 16-bit items, 32-bit words, and in Q6_K another 16-bit item at the end.
     static constexpr int kFirstWord = format == kQ6_K ? 0 : kHasMinimum ? 4 : 2;
     static constexpr int kLastWord = format == kQ6_K ? 208 : int(kBytes);
 
     static int64_t row_bytes(int64_t k) { return k / kElements * kBytes; }
 };
 
-// Rows of interleaved weights come in groups: a block of a group has the first number or word of
-// the block of each row, then the second of each, and so on.
+// Rows of interleaved weights are stored in groups: a block of a group has the first item of the
+// block of each row, then the second item of each, and so on.
 inline constexpr int kGgufRows = 8;
 
-// f(at, bytes): the numbers and words of a block.
+// Calls f(at, bytes) for each item of a block.
 template <int format, class F>
 INFINI_SIMD void gguf_for_items(F &&f) {
     using G = Gguf<format>;
@@ -91,7 +91,7 @@ INFINI_SIMD void gguf_for_items(F &&f) {
     for (int at = G::kLastWord; at < G::kBytes; at += 2) f(at, 2);
 }
 
-// Weights of some rows: as in a file, or interleaved.
+// Weights of some rows, either as in a file or interleaved.
 template <int format>
 struct GgufMatrix {
     using G = Gguf<format>;
@@ -100,7 +100,7 @@ struct GgufMatrix {
     int64_t rows, row_bytes;
     bool interleaved;
 
-    // Block `index` of a row as in a file; `copy` has room for one.
+    // Returns block `index` of a row in file layout; `copy` has room for one block.
     const uint8_t *block(int64_t row, int64_t index, uint8_t *copy) const {
         if (!interleaved) return data + row * row_bytes + index * G::kBytes;
         const int64_t lane = row % kGgufRows;
@@ -111,8 +111,8 @@ struct GgufMatrix {
         return copy;
     }
 
-    // Blocks [first, first + count) of the rows from `row` on, a multiple of 8, interleaved; `copy`
-    // has room for them. A row beyond the last is the last one again.
+    // Returns blocks [first, first + count) of the 8 rows starting at `row`, interleaved; `copy`
+    // has room for them. The last row is repeated where rows are missing.
     const uint8_t *group(int64_t row, int64_t first, int64_t count, uint8_t *copy) const {
         if (interleaved) return data + row * row_bytes + first * G::kBytes * kGgufRows;
         const uint8_t *from[kGgufRows];
@@ -127,7 +127,7 @@ struct GgufMatrix {
     }
 
 private:
-    // The blocks at `begin` of 8 rows. Most words are transposed four at a time.
+    // Interleaves the blocks at `begin` of 8 rows. Most words are transposed four at a time.
     INFINI_SIMD static void interleave(const uint8_t *const (&from)[kGgufRows], int64_t begin,
                                        uint8_t *to) {
         typedef uint32_t Four __attribute__((vector_size(16)));
@@ -183,7 +183,8 @@ INFINI_SIMD GgufFactors gguf_factors(const uint8_t *block, int j) {
         f.scale = gguf_half(block + 208);
         for (int i = 0; i < 2; ++i) f.part[i] = int8_t(block[192 + 2 * j + i]);
     } else if constexpr (G::kLarge) {
-        // Six bits each: those of the first four units in one byte, the others' in two.
+        // Scales and minima have six bits: the first four units' are in one byte, the others' in
+        // two.
         const uint8_t *packed = block + 4;
         const int scale = j < 4 ? packed[j] & 63 : (packed[j + 4] & 15) | packed[j - 4] >> 6 << 4;
         const int minimum = j < 4 ? packed[j + 4] & 63 : packed[j + 4] >> 4 | packed[j] >> 6 << 4;

@@ -1,5 +1,5 @@
 // Many rows times GGUF weights. The weights of some columns are unpacked to bytes, into a panel
-// that stays in the first cache while all rows of the input are multiplied with it.
+// that stays in L1 while all rows of the input are multiplied by it.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace infini::cpu {
 
 // A vector holds four elements of each of its columns. Its codes are signed, or unsigned where the
-// machine multiplies unsigned bytes with signed ones; the offset is then in the rows' `base`.
+// machine multiplies unsigned by signed bytes; the offset is then part of the rows' `base`.
 #if defined(__ARM_NEON)
 inline constexpr int kGgufTileLanes = 4, kGgufTileVectors = 2;
 inline constexpr int64_t kGgufPanelUnits = 64;
@@ -32,7 +32,7 @@ typedef float GgufTileFloats __attribute__((vector_size(kGgufTileLanes * 4)));
 typedef int32_t GgufTileInts __attribute__((vector_size(kGgufTileLanes * 4)));
 typedef uint8_t GgufTileBytes __attribute__((vector_size(kGgufTileLanes * 4)));
 
-// What the tiles have to know of a format.
+// The properties of a format that tiles depend on.
 template <int format>
 struct GgufTileKind {
     static constexpr bool kMinimum = Gguf<format>::kHasMinimum, kParts = Gguf<format>::kHasParts;
@@ -40,7 +40,8 @@ struct GgufTileKind {
     static constexpr int kOffset = format == kQ8_0 ? 128 : Gguf<format>::kOffset;
     static constexpr bool kSigned = false;
 #elif defined(__AVX2__)
-    // Products of two unsigned bytes of 8 bits would not fit 16 bits, so signs are multiplied out.
+    // The sum of two products of unsigned 8-bit bytes overflows 16 bits, so signs are multiplied
+    // out.
     static constexpr int kOffset = Gguf<format>::kOffset;
     static constexpr bool kSigned = format == kQ8_0;
 #else
@@ -57,7 +58,8 @@ struct alignas(64) GgufPanelUnit {
 
 // ---- Panels -------------------------------------------------------------------------------------
 
-// Units [first, first + count) of the columns of a panel, which are rows of the weight from `row` on.
+// Unpacks units [first, first + count) of a panel's columns, which are the weight's rows from
+// `row`.
 template <int format>
 [[gnu::noinline]] void gguf_unpack(const GgufMatrix<format> &weight, int64_t row, int64_t first,
                                    int64_t count, GgufPanelUnit *panel) {
@@ -66,7 +68,7 @@ template <int format>
     const int64_t blocks = count / G::kUnits;
     uint8_t copy[kGgufPanelUnits / G::kUnits * G::kBytes * kGgufRows];
     for (int column = 0; column < kGgufColumns; column += kGgufRows) {
-        const bool is_there = row + column < weight.rows;  // else anything will do
+        const bool is_there = row + column < weight.rows;  // otherwise the contents do not matter
         const int64_t source = is_there ? row + column : row;
         const uint8_t *from = weight.group(source, first / G::kUnits, blocks, copy);
         for (int64_t block = 0; block < blocks; ++block, from += G::kBytes * kGgufRows) {
@@ -95,7 +97,7 @@ template <int format>
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-// Four rows of the input at a unit.
+// The codes and factors of four rows of the input for one unit.
 struct GgufTileRows {
     const int8_t *codes;
     const float *scale, *sum;
@@ -106,8 +108,8 @@ struct GgufTileRows {
 INFINI_SIMD GgufTileFloats gguf_tile_fma(GgufTileFloats a, GgufTileFloats b, GgufTileFloats c) {
     return vfmaq_f32(c, a, b);
 }
-// Sums begin so. An assembler statement, or the compiler would copy one vector to the others, which
-// takes the time of a product.
+// The initial value of sums. Uses an assembler statement because the compiler would copy one vector
+// to the others, which takes as long as a product.
 INFINI_SIMD GgufTileInts gguf_tile_begin() {
     static constexpr GgufTileInts kStart = {kGgufStart, kGgufStart, kGgufStart, kGgufStart};
     GgufTileInts sum;
@@ -132,13 +134,13 @@ INFINI_SIMD GgufTileInts gguf_dot(GgufTileInts sum, GgufTileBytes w, const int8_
 }
 #endif
 
-// The products of a tile over a part of a unit.
+// The products of a tile over some elements of a unit.
 template <bool kSigned>
 INFINI_SIMD void gguf_tile_sums(const GgufPanelUnit &w, const int8_t *rows, int from, int to,
                                 GgufTileInts (&sums)[kGgufTile][kGgufTileVectors]) {
 #pragma GCC unroll 8
     for (int g = from; g < to; ++g) {
-        __asm__ volatile("" ::: "memory");  // loads stay near to what needs them: registers are few
+        __asm__ volatile("" ::: "memory");  // keeps loads near their uses: registers are few
         const int8_t *x = rows + g * 4 * kGgufTile;
 #pragma GCC unroll 2
         for (int v = 0; v < kGgufTileVectors; ++v) {
@@ -151,7 +153,7 @@ INFINI_SIMD void gguf_tile_sums(const GgufPanelUnit &w, const int8_t *rows, int 
     }
 }
 
-// y [4][columns] += rows @ panel; results are summed in the order of gguf_gemv.h.
+// y [4][columns] += rows @ panel; results are summed in the same order as in gguf_gemv.h.
 template <class Kind>
 [[gnu::noinline]] void gguf_multiply_tile(const GgufPanelUnit *panel, GgufTileRows x, int64_t units,
                                           float *y) {

@@ -1,4 +1,4 @@
-// Few rows times GGUF weights: the packed blocks are read once, and multiplied as they are.
+// Few rows times GGUF weights: the packed blocks are read once and multiplied without unpacking.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@
 #ifdef INFINI_GGUF_VECTORS
 namespace infini::cpu {
 
-// What the codes of a format are multiplied as.
+// How the codes of a format are multiplied.
 template <int format>
 struct GgufFewKind {
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
@@ -23,15 +23,15 @@ struct GgufFewKind {
     static constexpr int32_t kStart = Gguf<format>::kHasParts ? 0 : kGgufStart;
 };
 
-// y[i][v] += the products of `blocks` blocks of a group of rows, whose units begin with `unit`, with
-// kM rows of x. A result is summed over the units from the first to the last, each exact in I32, as
-// in gguf_gemm.h: so it does not depend on kM.
+// y[i][v] += the products of `blocks` blocks of a group of rows, starting at `unit`, with kM rows
+// of x. A result is summed over the units from first to last, each exact in I32, as in gguf_gemm.h,
+// so it does not depend on kM.
 template <int format, int kM>
 [[gnu::noinline]] void gguf_multiply(const uint8_t *w, int64_t blocks, const GgufRows<1> &x,
                                      int64_t unit, GgufFloats (*y)[kGgufVectors]) {
     using G = Gguf<format>;
     using Kind = GgufFewKind<format>;
-    constexpr int kHalves = G::kHasParts ? 2 : 1;  // that have a sum of their own
+    constexpr int kHalves = G::kHasParts ? 2 : 1;  // each has its own sum
     constexpr int64_t kStep = kGgufRows * G::kBytes, kAhead = 3072;
     GgufFloats sums[kM][kGgufVectors];
 #pragma GCC unroll 4

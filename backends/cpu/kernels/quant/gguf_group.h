@@ -1,5 +1,5 @@
-// Interleaved GGUF weights in vectors with a lane for each row: their codes, scales and minima, and
-// products with the codes of the input. Only where bytes can be multiplied in vectors.
+// Interleaved GGUF weights in vectors with a lane per row: their codes, scales and minima, and
+// products with the codes of the input. Only for machines with byte dot products.
 #pragma once
 
 #include "gguf_blocks.h"
@@ -14,7 +14,7 @@ inline constexpr int kGgufLanes = 4;
 #else
 inline constexpr int kGgufLanes = 8;
 #endif
-inline constexpr int kGgufVectors = kGgufRows / kGgufLanes;  // for the rows of a group
+inline constexpr int kGgufVectors = kGgufRows / kGgufLanes;  // per group of rows
 typedef float GgufFloats __attribute__((vector_size(kGgufLanes * 4)));
 typedef int32_t GgufInts __attribute__((vector_size(kGgufLanes * 4)));
 typedef uint32_t GgufWords __attribute__((vector_size(kGgufLanes * 4)));
@@ -31,8 +31,8 @@ INFINI_SIMD GgufFloats gguf_fma(GgufFloats a, GgufFloats b, GgufFloats c) {
     return vfmaq_f32(c, a, b);
 }
 
-// Sums of products below 2^22 begin with the bits of 1.5 * 2^23, so that their own bits are those
-// of a float: to subtract is quicker than to convert.
+// Sums of products below 2^22 start with the bits of 1.5 * 2^23, so that they are the bits of a
+// float: subtracting is faster than converting.
 inline constexpr int32_t kGgufStart = 0x4b400000;
 INFINI_SIMD GgufFloats gguf_number(GgufInts sum) { return as<GgufFloats>(sum) - 0x1.8p23f; }
 
@@ -66,7 +66,7 @@ INFINI_SIMD int gguf_four(const int8_t *x) {
     return four;
 }
 
-// The codes are unsigned, or if kSigned signed as those of x are.
+// The codes are unsigned or, if kSigned, signed like those of x.
 template <int word, bool kSigned>
 INFINI_SIMD GgufInts gguf_dot(GgufInts sum, GgufBytes w, const int8_t *x) {
     __m256i four = _mm256_set1_epi32(gguf_four(x + 4 * word)), codes = as<__m256i>(w);
@@ -88,7 +88,7 @@ struct GgufFactorLanes {
     GgufInts part[2];
 };
 
-// Interleaved blocks of the rows of vector `v` of a group.
+// Interleaved blocks of the rows in vector `v` of a group.
 template <int format>
 class GgufBlocks {
     using G = Gguf<format>;
@@ -98,7 +98,8 @@ public:
         scale_ = half(G::kHasParts ? 208 : 0);
         if constexpr (G::kHasMinimum) minimum_ = G::kLarge ? -half(2) : half(2);
         if constexpr (G::kLarge && !G::kHasParts) {
-            // Six bits each: words of the scales of units 0 to 3, of 4 to 7, and so the minima.
+            // Six bits each: the words hold the scales of units 0 to 3 and of 4 to 7, and likewise
+            // the minima.
             const GgufBytes low = word(4), middle = word(8), high = word(12);
             scales_[0] = as<GgufWords>(low & 63);
             scales_[1] = as<GgufWords>((high & 15) | (low >> 6) << 4);
@@ -123,7 +124,7 @@ public:
         } else {
             const GgufBytes low = nibble(word(int(G::kBytes) - 16 + g % 4 * 4), g / 4);
             if constexpr (!G::kFiveBits) return low;
-            // Four bits of a word, to the fifth bits of its bytes.
+            // Moves four bits of a word to the fifth bits of its bytes.
             const GgufWords bits = as<GgufWords>(word(int(G::kBytes) - 20)) >> (4 * g) & 15;
             return low | as<GgufBytes>((bits * 0x00204081u & 0x01010101u) << 4);
         }

@@ -12,7 +12,7 @@ namespace {
 struct Sizes {
     int64_t m, n, k;
     int dtype;
-    bool bias, interleaved;  // the rows of the weights
+    bool bias, interleaved;  // of the weights' rows
 };
 
 template <int format>
@@ -20,7 +20,7 @@ GgufMatrix<format> matrix(const Sizes &s, const uint8_t *weight) {
     return {weight, s.n, Gguf<format>::row_bytes(s.k), s.interleaved};
 }
 
-// In floating point, by the engine for matrix products.
+// In floating point, by the matrix product engine.
 template <int format>
 std::unique_ptr<Plan> plan_exact(const Sizes &s) {
     Matmul product;
@@ -49,7 +49,7 @@ std::unique_ptr<Plan> plan_exact(const Sizes &s) {
         matmul_workspace(sample));
 }
 
-// The addresses of a call.
+// The pointers of a call.
 struct Call {
     const void *input;
     const uint8_t *weight;
@@ -63,8 +63,8 @@ struct Call {
           out(a.pointer<void>(0)) {}
 };
 
-// Results of some columns of some rows, with the bias: y[row * stride + column]. Most often these
-// are kColumns.
+// Stores results of some columns of some rows, with the bias: y[row * stride + column]. The number
+// of columns is usually kColumns.
 template <int64_t kColumns>
 void store_results(const Sizes &s, const Call &call, const float *y, int64_t stride, int64_t row,
                    int64_t rows, int64_t column, int64_t columns) {
@@ -102,7 +102,7 @@ void quantise(const GgufRows<kTogether> &x, const void *input, int dtype) {
 
 constexpr int64_t kFewGgufRows = 4;  // that are multiplied without unpacking
 
-// A group of rows of the weights times kM rows of the input.
+// A group of weight rows times kM input rows.
 template <int format, int kM>
 void multiply_group(const GgufMatrix<format> &weight, int64_t row, const GgufRows<1> &x, float *y,
                     int64_t stride) {
@@ -125,9 +125,9 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
     const GgufRows<1> x(workspace, s.m, s.k / 32, Kind::kOffset, Kind::kStart);
     quantise(x, call.input, s.dtype);
     const GgufMatrix<format> weight = matrix<format>(s, call.weight);
-    // Columns that no two threads share, and those that are stored together.
+    // Columns that are assigned to one thread, and columns that are stored together.
     constexpr int64_t kShared = 2 * kGgufRows, kColumns = 2 * kShared;
-    // Layers of small models take a few microseconds: threads share these, too.
+    // Layers of small models take only a few microseconds, but using threads pays off there, too.
     const size_t grain = size_t(12288 / std::max<int64_t>(s.k * s.m * kShared, 1) + 1);
     parallel_for(size_t((s.n + kShared - 1) / kShared), grain, [&](size_t begin, size_t end) {
         const int64_t last = std::min(s.n, int64_t(end) * kShared);
@@ -161,7 +161,7 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
     const GgufMatrix<format> weight = matrix<format>(s, call.weight);
     const GgufRows<kGgufTile> x(workspace, s.m, units, Kind::kOffset);
     quantise(x, call.input, s.dtype);
-    constexpr int64_t kRows = 256;  // whose codes stay in the second cache
+    constexpr int64_t kRows = 256;  // whose codes stay in L2
     const int64_t panels = (s.n + kGgufColumns - 1) / kGgufColumns;
     const int64_t bands = (s.m + kRows - 1) / kRows;
     const int64_t work = std::min(s.m, kRows) * kGgufColumns * std::max<int64_t>(s.k, 1);
@@ -191,7 +191,8 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
     });
 }
 
-// A result has the same bits whatever rows are beside it: both ways of multiplying sum in one order.
+// A result does not depend on the other rows: both ways of multiplying use the same summation
+// order.
 template <int format>
 std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
     if (s.m == 0) return make_plan([](const Arguments &) {});
@@ -207,7 +208,7 @@ std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
 
 #else
 
-// Without vectors of bytes: unit by unit.
+// Without byte vectors: unit by unit.
 template <int format>
 void multiply(const GgufRows<1> &x, int64_t row, int64_t rows, const GgufMatrix<format> &weight,
               int64_t column, float *y) {

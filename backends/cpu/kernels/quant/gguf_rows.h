@@ -1,4 +1,4 @@
-// The input of linear_gguf as 8-bit integers: each unit of 32 elements of a row has a scale.
+// The input of linear_gguf as 8-bit integers with a scale per unit of 32 elements of a row.
 #pragma once
 
 #include "../convert.h"
@@ -22,17 +22,17 @@ INFINI_SIMD I32 gguf_round(F32 x) {
 #endif
 }
 
-// kTogether rows lie side by side, four elements of each in turn; for 1 they are plain rows. A row
-// that completes the last group is 0.
+// Rows are interleaved in groups of kTogether, four elements of each in turn; 1 means plain rows.
+// Rows that pad the last group are 0.
 template <int kTogether>
 struct GgufRows {
     int64_t rows, units;
     int offset;      // of the codes of the weights
-    int32_t start;   // what a sum of products begins with
+    int32_t start;   // the initial value of a sum of products
     float *scale;    // [rows / kTogether][units][kTogether]
     float *sum;      // scale * (sum of the codes)
-    int32_t *base;   // start - offset * (sum of the codes), as the offset adds to every product
-    int32_t *early;  // the same of elements 0 to 15
+    int32_t *base;   // start - offset * (sum of the codes): corrects for the weights' offset
+    int32_t *early;  // the same for elements 0 to 15
     int8_t *codes;   // [rows / kTogether][units][8][kTogether][4]
 
     static int64_t padded(int64_t rows) { return (rows + kTogether - 1) / kTogether * kTogether; }
@@ -51,11 +51,11 @@ struct GgufRows {
 
     int64_t groups() const { return padded(rows) / kTogether; }
 
-    // The rows of a group, from the tensor.
+    // Quantises the rows of a group from the tensor.
     void quantise(int64_t group, const void *from, int dtype) const {
         for (int64_t i = 0; i < kTogether; ++i) {
             const int64_t row = group * kTogether + i;
-            constexpr int64_t kMost = 32;  // units that are converted at a time
+            constexpr int64_t kMost = 32;  // units converted at a time
             float x[kMost * 32];
             for (int64_t first = 0; first < units; first += kMost) {
                 const int64_t count = units - first < kMost ? units - first : kMost;
@@ -67,7 +67,7 @@ struct GgufRows {
                 } else {
                     std::memset(x, 0, size_t(count * 32) * sizeof(float));
                 }
-                // In three steps, each of which does many units at a time.
+                // In three steps, each of which processes many units.
                 int32_t most[kMost];
                 float factor[kMost], inverse[kMost];
                 for (int64_t u = 0; u < count; ++u) most[u] = largest(x + u * 32);
@@ -86,8 +86,8 @@ struct GgufRows {
     }
 
 private:
-    // The largest of 32 without its sign, as bits: these have the order of the floats, and a NaN
-    // comes last.
+    // The largest of 32 magnitudes, as bits: these have the same order as the floats, and NaN is
+    // the greatest.
     INFINI_SIMD static int32_t largest(const float *x) {
         I32 found = {};
 #pragma GCC unroll 8
@@ -103,7 +103,7 @@ private:
 
     INFINI_SIMD void store_codes(const float *x, float factor, float inverse, int64_t at,
                                  int64_t lane) const {
-        // NaNs and infinities become any codes: the scale makes them NaN again.
+        // The codes of NaNs and infinities do not matter: the scale makes the result NaN.
         constexpr int kCount = int(32 / kWidth<float>);
         I32 rounded[kCount];
 #pragma GCC unroll 8

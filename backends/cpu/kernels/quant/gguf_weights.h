@@ -1,4 +1,4 @@
-// GGUF weights [n, k] as the matrix [k, n] of a product in floating point.
+// GGUF weights [n, k] as the matrix [k, n] of a floating-point product.
 #pragma once
 
 #include <algorithm>

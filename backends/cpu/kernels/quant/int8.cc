@@ -1,8 +1,8 @@
 // int8 quantisation: per_channel_quant_int8 and per_tensor_quant_int8.
 //
-// A code is x / scale to the nearest integer, ties away from zero. Products with 1 / scale are much
-// faster and differ only within a few units of the last place, so only what comes that close to a
-// tie is divided.
+// A code is x / scale rounded to the nearest integer, ties away from zero. Multiplying by 1 / scale
+// is much faster and differs only by a few units in the last place, so a division is needed only
+// for values that are that close to a tie.
 #include <cmath>
 
 #include "convert.h"
@@ -17,7 +17,7 @@ constexpr int64_t kLanesF32 = kWidth<float>;
 using Bytes = VectorOf<int8_t, kWidth<float>>::type;
 
 struct Scale {
-    float scale, inverse, zero, low;  // codes go from low to 127
+    float scale, inverse, zero, low;  // codes are in [low, 127]
     bool divide;                      // the inverse is not a normal number
 
     Scale(float scale, float zero, float low)
@@ -32,7 +32,7 @@ INFINI_SIMD V clamped(V q, const Scale &s) {
     q = select(q > 127.0f, broadcast<V>(127.0f), q);
     return select(q == q, q, V{});
 }
-// To nearest, ties away from zero; |q| is small.
+// Rounds to nearest, ties away from zero; |q| is small.
 template <class V>
 INFINI_SIMD Like<V, int32_t> nearest(V q) {
     using I = Like<V, int32_t>;
@@ -76,7 +76,7 @@ struct Range {
     float low, high;
 };
 
-// The smallest and the greatest of a row that is not empty.
+// The smallest and the greatest element of a non-empty row.
 template <class T>
 Range range_of(const T *x, int64_t n) {
     F32 low[2], high[2];
@@ -135,7 +135,7 @@ std::unique_ptr<Plan> plan_per_channel(const Operation &op) {
     });
 }
 
-// Two tensors cut into pieces of rows, for threads.
+// Two tensors divided into chunks of rows for threads.
 struct Pieces {
     static constexpr int64_t kLength = 8192;
     Rows<2> rows;
@@ -167,7 +167,7 @@ std::unique_ptr<Plan> plan_per_tensor(const Operation &op) {
         throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
     const Tensor tensors[2] = {op.tensor(0), op.tensor(3)};
     const Pieces pieces(tensors);
-    constexpr size_t kParts = 64;  // of the search for the greatest
+    constexpr size_t kParts = 64;  // chunks in the search for the greatest
     return visit_single(op.tensor(3).dtype, [=]<class T>(Type<T>) {
         auto run = [=](const Arguments &arguments) {
             int8_t *out = arguments.pointer<int8_t>(0);

@@ -1,7 +1,7 @@
-// Few rows times Marlin's weights, for decoding: the codes are multiplied as they are, as bytes,
-// with the machine's dot products of bytes. For that each row becomes numbers of 16 bits in two
-// planes of bytes, with one scale for each group of the weights: finer than the 16-bit floats that
-// rows are of, but for those that are 2^16 times smaller than the largest of their group.
+// Few rows times Marlin's weights, for decoding: the codes are multiplied as bytes, with byte dot
+// product instructions. Each row is converted to 16-bit integers in two planes of bytes, with one
+// scale per group of the weights: this is more precise than the rows' 16-bit floats, except for
+// elements that are 2^16 times smaller than the largest of their group.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ inline constexpr bool kByteDots = true;
 inline constexpr bool kByteDots = false;
 #endif
 
-// A number of 16-bit floats that is known, to and from F32.
+// Converts a constant number of 16-bit floats to and from F32.
 template <int kCount>
 INFINI_SIMD void load_halves(float *to, const void *from, int dtype) {
     for (int i = 0; i < kCount; i += int(kWidth<float>)) {
@@ -37,16 +37,15 @@ INFINI_SIMD void store_halves(void *to, const float *from, int dtype) {
     }
 }
 
-// Up to so many rows bytes are quicker than unpacking: where vectors of floats are short, for
-// longer.
+// Up to this many rows, bytes are faster than unpacking; the limit is higher for short vectors.
 inline constexpr int64_t kByteRows = kVectorBytes == 16 ? 32 : kFewRows;
 
-// Rows as bytes: high[row][k] * 256 + low[row][k], with the rows of a band of 16 in the order in
-// which the codes lie in a word.
+// Rows as bytes: high[row][k] * 256 + low[row][k], where the elements of each band of 16 along k
+// are in the order of the codes in a word.
 struct ByteRows {
     int64_t rows, k, groups;
     int8_t *high, *low;
-    float *scale, *sum;  // [rows][groups]; sums are those of the rounded numbers
+    float *scale, *sum;  // [rows][groups]; sums of the rounded values
 
     static size_t bytes(int64_t rows, int64_t k, int64_t groups) {
         return size_t(rows * (2 * k + 8 * groups));
@@ -59,7 +58,7 @@ struct ByteRows {
         low = high + rows * k;
     }
 
-    // False: there is an infinity or a NaN, which bytes cannot say.
+    // False if there is an infinity or a NaN, which bytes cannot represent.
     bool load(const Matrix &a) const {
         for (int64_t i = 0; i < rows; ++i) {
             const char *row = static_cast<const char *>(a.data) + i * a.row_stride * 2;
@@ -78,13 +77,13 @@ private:
         for (int64_t p = g * size; p < (g + 1) * size; p += 16) {
             load_halves<16>(x, row + 2 * p, dtype);
             for (float v : x) {
-                // Compared so that a NaN is kept.
+                // The comparison keeps NaN.
                 float magnitude = std::fabs(v);
                 most = magnitude <= most ? most : magnitude;
             }
         }
         if (!(most <= 3.4e38f)) return false;
-        // A power of two, so that most numbers are exact; most / unit is less than 2^14.
+        // A power of two, so that most values are exact; most / unit is less than 2^14.
         const float unit = most > 1e-30f ? std::ldexp(1.0f, std::ilogb(most) - 13) : 1.0f;
         const float inverse = 1.0f / unit;
         int64_t total = 0;
@@ -104,20 +103,20 @@ private:
     }
 };
 
-// Codes of a run for columns that are 8 apart from c = 0 .. 7 on: for each c there are two vectors
-// (e) whose lanes are columns. With 4 bits lane l is column 16 l + 8 e + c, with 8 bits 32 e + 8 l
-// + c.
+// Codes of a run for columns c, c + 8, c + 16, ... with c = 0 .. 7: for each c there are two
+// vectors (e) whose lanes are columns. With 4 bits lane l is column 16 l + 8 e + c, with 8 bits 32
+// e + 8 l + c.
 template <int kBits>
 class MarlinDot {
 public:
     explicit MarlinDot(const MarlinData &data) : d(data) {}
 
-    // Whether these weights can be done so.
+    // Whether this class supports the weights.
     static bool takes(const MarlinData &d) {
         return kByteDots && !d.layout.a_8bit && !d.row_group && d.group_size() % 16 == 0;
     }
 
-    // y [rows, 64] of the columns from 64 * run on.
+    // y [rows, 64] for the columns starting at 64 * run.
     void multiply(const ByteRows &x, int64_t row, int64_t rows, int64_t run, float *y) const {
         switch (rows) {
             case 1:
@@ -135,9 +134,9 @@ private:
     using F4 = detail::Few<float, 4>;
     using I4 = detail::Few<int32_t, 4>;
     using W4 = detail::W4;
-    static constexpr int kWords = 4 * kBits;  // of a c, in a band
+    static constexpr int kWords = 4 * kBits;  // per c, in a band
 #if defined(__ARM_NEON)
-    static constexpr float kShift = kBits == 8 ? 128 : 0;  // bytes have signs there
+    static constexpr float kShift = kBits == 8 ? 128 : 0;  // NEON's bytes are signed
 #else
     static constexpr float kShift = 0;
 #endif
@@ -148,8 +147,8 @@ private:
 
     using Bytes = detail::Few<int8_t, 16>;
 
-    // sum + the products of four bytes each with the q-th four of x; a code is unsigned but for the
-    // shift.
+    // sum + the products of four bytes each with the q-th four of x; codes are unsigned, except for
+    // the shift.
     template <int q>
     INFINI_SIMD static I4 dot(I4 sum, W4 codes, Bytes x) {
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -185,7 +184,7 @@ private:
         }
     }
 
-    // What kC of the c have summed up, for kM rows.
+    // The sums over kC values of c, for kM rows.
     template <int kM, int kC>
     struct Sums {
         I4 high[kM][kC][2] = {}, low[kM][kC][2] = {};
@@ -207,13 +206,13 @@ private:
         }
     };
 
-    // The sums of a group: `across` words from band to band.
+    // The sums of a group; `across` is the distance between bands in words.
     template <int kM, int kC>
     INFINI_SIMD static Sums<kM, kC> sum_group(const uint32_t *words, int64_t bands, int64_t across,
                                               const int8_t *high, const int8_t *low, int64_t k) {
         Sums<kM, kC> sums;
         for (int64_t band = 0; band < bands; ++band, words += across, high += 16, low += 16) {
-            // The bands are far apart: those to come are fetched by hand.
+            // Bands are far apart in memory, so they are prefetched explicitly.
             for (int c = 0; c < kC * kWords; c += 16) __builtin_prefetch(words + 4 * across + c);
             Bytes x_high[kM], x_low[kM];
             for (int i = 0; i < kM; ++i) {
@@ -266,7 +265,7 @@ private:
         return kBits == 4 ? 16 * lane + 8 * e + c : 32 * e + 8 * lane + c;
     }
 
-    // Scales and zero points in the order of the lanes.
+    // Loads scales and zero points in the order of the lanes.
     void load_factors(int64_t g, int64_t run, Factors &f) const {
         alignas(64) float stored[64];
         load_halves<64>(stored, static_cast<const char *>(d.scales) + 2 * (g * d.n + run * 64),

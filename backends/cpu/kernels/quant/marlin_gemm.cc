@@ -1,4 +1,4 @@
-// Products with Marlin's weights.
+// Matrix products with Marlin's weights.
 #include "../kernel.h"
 #include "../threads.h"
 #include "marlin_dot.h"
@@ -6,7 +6,7 @@
 namespace infini::cpu {
 namespace {
 
-// Tensors of an operation by their places; -1: it has no such tensor.
+// The tensor indices of an operation; -1: it has no such tensor.
 struct MarlinPlaces {
     int bias, scales, a_scales, global_scales, zeros, row_group, perm;
 };
@@ -57,7 +57,7 @@ public:
         data.scales = a.pointer<const void>(at.scales);
         data.zeros = has_zeros_ ? a.pointer<const uint32_t>(at.zeros) : nullptr;
         data.row_group = has_row_group_ ? a.pointer<const int32_t>(at.row_group) : nullptr;
-        // The type: bits of the exponent, then of the number, a sign and the bias.
+        // The type encodes the bits of the exponent, the bits of the number, a sign and the bias.
         const int64_t type = a.integer(0);
         data.bias = float(type >> 17 & 0xffffffff);
         if ((type & 0xff) != 0 || (type >> 8 & 0xff) != data.layout.bits) return fill_nan(p.c);
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    // Is the optional tensor there? Empty ones count as absent.
+    // Whether the optional tensor is given. Empty ones count as absent.
     static bool given(const Operation &op, int index, int64_t size) {
         if (index < 0 || !op.tensor(index)) return false;
         int64_t count = op.tensor(index).numel();
@@ -130,8 +130,8 @@ private:
         });
     }
 
-    // a with its columns in the order of the weights' rows, in out's dtype. Small integers are
-    // exact.
+    // Copies a with its columns in the order of the weights' rows, in out's dtype. Small integers
+    // are exact.
     void copy_a(Matrix &a, const int32_t *perm, char *memory) const {
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(data_.k, 1)));
         const void *from = a.data;
@@ -149,7 +149,7 @@ private:
         a.data = memory;
     }
 
-    // For a type that these weights cannot be: nobody should take the result for one.
+    // For types that these weights cannot have: NaN makes the error visible.
     void fill_nan(const Output &c) const {
         for (int64_t row = 0; row < out_.size[0]; ++row) {
             for (int64_t i = 0; i < data_.n; ++i) {
@@ -163,7 +163,7 @@ private:
     MarlinData data_{};
     bool has_bias_, has_a_scales_, has_zeros_, has_row_group_, has_perm_, copies_ = false;
     bool invariant_;
-    bool few_ = false;  // rows enough for byte products only
+    bool few_ = false;  // few enough rows for byte products only
     size_t copy_bytes_ = 0;
 };
 

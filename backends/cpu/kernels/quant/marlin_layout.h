@@ -1,6 +1,6 @@
-// Where Marlin puts things. Codes are packed in runs of 1024: of 16 rows and 64 columns, or 32 rows
-// and 32 columns when the weights are for 8-bit activations. The runs of a band of rows follow each
-// other along the columns.
+// Marlin's data layout. Codes are packed in runs of 1024: of 16 rows and 64 columns, or of 32 rows
+// and 32 columns if the weights are for 8-bit activations. The runs of a band of rows are
+// consecutive along the columns.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct MarlinLayout {
 
     int64_t rows() const { return a_8bit ? 32 : 16; }
     int64_t columns() const { return a_8bit ? 32 : 64; }
-    int64_t words() const { return 1024 * bits / 32; }  // of a run
+    int64_t words() const { return 1024 * bits / 32; }  // per run
 
     struct Place {
-        int word, index;  // the code is in bits index * bits of the word
+        int word, index;  // the code is at bit index * bits of the word
     };
-    // Of a run's code at (row, column).
+    // The place of the code at (row, column) of a run.
     Place place(int row, int column) const {
         int tile = column / 16, half = column / 8 % 2, lane = column % 8 * 4;
         if (a_8bit) {
@@ -34,8 +34,7 @@ struct MarlinLayout {
     }
 };
 
-// Where the scale of a column is among its group's; all rows in one group have an order of their
-// own.
+// The index of a column's scale within its group; the order differs if all rows are in one group.
 inline int64_t marlin_scale(int64_t column, bool one_group) {
     int64_t in = column % 64;
     if (!one_group) return column - in + in % 8 * 8 + in / 8;
@@ -43,7 +42,7 @@ inline int64_t marlin_scale(int64_t column, bool one_group) {
     return column - in + in % 8 / 2 * 8 + in / 8 * 2 + in % 2;
 }
 
-// Where the zero point of a column is among its group's words, as with Place.
+// The place of a column's zero point among its group's words.
 inline MarlinLayout::Place marlin_zero(int64_t column, int bits) {
     int64_t at = column / 64 * 64 + column % 8 * 8, i = column % 64 / 8;
     if (bits == 4) return {int(at / 8), int(i % 2 * 4 + i / 2)};

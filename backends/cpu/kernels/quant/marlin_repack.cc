@@ -1,4 +1,4 @@
-// AWQ's and GPTQ's packing turned into Marlin's.
+// Repacks AWQ's and GPTQ's weights into Marlin's layout.
 #include <algorithm>
 
 #include "../kernel.h"
@@ -8,7 +8,7 @@
 namespace infini::cpu {
 namespace {
 
-// Calls code(row, column) for every code and packs what it says.
+// Calls code(row, column) for every code and packs the results.
 template <class Code>
 void repack(const MarlinLayout &layout, int64_t k, int64_t n, uint32_t *output, const Code &code) {
     const int64_t across = n / layout.columns(), bands = k / layout.rows();

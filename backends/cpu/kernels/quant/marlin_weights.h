@@ -18,11 +18,11 @@ struct MarlinData {
     int scale_dtype;
     const uint32_t *zeros;     // [groups, n * bits / 32], or null
     const int32_t *row_group;  // [k], or null: groups of equal size
-    float bias;                // a zero point for all
+    float bias;                // the common zero point
 
     int64_t group_size() const { return k / groups; }
     bool one_group() const { return groups == 1; }
-    // Of a row; -1 when its data is bad: the row then counts as 0.
+    // The group of a row; -1 if its data is invalid: the row then counts as 0.
     int64_t group(int64_t row) const {
         if (!row_group) return row / group_size();
         int64_t g = row_group[row];
@@ -83,15 +83,15 @@ private:
         }
     }
 
-    // Four neighbouring columns: their codes of a row are at the same place of four words.
+    // Four neighbouring columns: their codes of a row have the same bit positions in four words.
     struct Four {
         const MarlinData &d;
         const int64_t column;
         const uint32_t *words;  // of the columns in the first band
-        int64_t band;           // words from band to band
+        int64_t band;           // words between bands
         int shift;              // where their codes begin
         bool uniform;           // groups are whole bands
-        int64_t group = -2;     // whose scales these are
+        int64_t group = -2;     // the group of the loaded scales
         F4 scale, zero;
 
         Four(const MarlinData &data, int64_t first) : d(data), column(first) {
@@ -104,7 +104,7 @@ private:
 
         template <int kBits>
         void unpack(int64_t row, float *panel, int64_t stride) {
-            constexpr int kColumn = 4 * kBits, kQuarter = kBits;  // words apart
+            constexpr int kColumn = 4 * kBits, kQuarter = kBits;  // distances in words
             const uint32_t *from = words + row / 16 * band;
             if (uniform) use_group(d.group(row));
 #pragma GCC unroll 4
@@ -113,7 +113,7 @@ private:
                 word >>= shift;
 #pragma GCC unroll 4
                 for (int i = 0; i < 4; ++i) {
-                    // Rows 2 q, 8 + 2 q and those behind; see MarlinLayout::place.
+                    // Rows 2 q, 8 + 2 q and their successors; see MarlinLayout::place.
                     const int r = 2 * q + i % 2 * 8 + i / 2;
                     const int index = kBits == 8 ? i : i / 2 * 4 + i % 2;
                     W4 code = (word >> index * kBits) & ((1u << kBits) - 1);

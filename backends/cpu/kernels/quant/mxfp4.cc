@@ -1,5 +1,5 @@
-// mxfp4_dequantize. A code has 16 values and a scale 256, so the plan keeps, for each scale, the
-// bytes of all 16 results; a byte shuffle then looks up 16 codes at once.
+// mxfp4_dequantize. There are 16 codes and 256 scales, so the plan stores, for each scale, the
+// bytes of all 16 results; a byte shuffle then looks up 16 codes at a time.
 #include <array>
 
 #include "convert.h"
@@ -13,10 +13,10 @@ namespace {
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
 struct Codes {
-    Bytes low, high;  // of the 16-bit results; of F32 these are the upper halves, the lower are 0
+    Bytes low, high;  // of 16-bit results; of F32 these are the upper halves, the lower are 0
 };
 
-// The codes hold twice the value and the scale half of it, so that neither leaves the range of F32.
+// The codes are doubled and the scale halved, so that neither leaves the range of F32.
 float half_scale(int code) {
     return std::bit_cast<float>(code >= 2 ? uint32_t(code - 1) << 23 : 0x200000u << code);
 }

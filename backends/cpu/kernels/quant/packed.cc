@@ -1,6 +1,6 @@
-// dequantize_awq and dequantize_gptq: 4-bit weights to F16. Both go by blocks of columns; the
-// scales and zeros of a block are expanded once for each group of rows. q - z is exact and so is
-// its product with an F16 scale in F32: rounding happens at the store only.
+// dequantize_awq and dequantize_gptq: 4-bit weights to F16. Both process blocks of columns; the
+// scales and zeros of a block are expanded once per group of rows. q - z is exact and so is its
+// product with an F16 scale in F32: only the store rounds.
 #include "convert.h"
 #include "kernel.h"
 #include "threads.h"
@@ -8,7 +8,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kColumns = 256;  // of a block; a multiple of 8
+constexpr int64_t kColumns = 256;  // per block; a multiple of 8
 
 struct Group {
     float scale[kColumns], zero[kColumns];
@@ -31,7 +31,8 @@ INFINI_SIMD void store_codes(f16 *out, Word codes, const Group &group, int64_t c
     store_f32(out + column, (q - load<F32>(group.zero + column)) * load<F32>(group.scale + column));
 }
 
-// One row: eight columns in a word, in AWQ's order. A vector is a part of a word, or two words.
+// One row, with eight columns per word in AWQ's order. A vector is half a word, or one or two
+// words.
 void awq_row(f16 *out, const uint32_t *words, const Group &group, int64_t columns) {
     constexpr int64_t kStep = kWidth<float>;
     constexpr int64_t kParts = kStep < 8 ? 8 / kStep : 1;
@@ -52,7 +53,7 @@ void awq_row(f16 *out, const uint32_t *words, const Group &group, int64_t column
     }
 }
 
-// One row: a nibble of each word.
+// One row, with one nibble of each word.
 void gptq_row(f16 *out, const uint32_t *words, int nibble, const Group &group, int64_t columns) {
     int64_t column = 0;
     for (; column + int64_t(kWidth<float>) <= columns; column += kWidth<float>)
@@ -63,7 +64,7 @@ void gptq_row(f16 *out, const uint32_t *words, int nibble, const Group &group, i
     }
 }
 
-// body(first row, row end, first column, columns) over blocks of rows and columns, on threads.
+// Calls body(first row, row end, first column, columns) for blocks of rows and columns, on threads.
 template <class Body>
 void blocks(int64_t rows, int64_t columns, int64_t row_step, const Body &body) {
     if (rows == 0 || columns == 0) return;

@@ -15,7 +15,7 @@ std::unique_ptr<Plan> plan_int8_gemm(const Operation &operation) {
     product.invariant = operation.batch_invariant();
     const bool bias = bool(operation.tensor(1));
     const Epilogue any;
-    product.epilogue = &any;  // it counts that there is one
+    product.epilogue = &any;  // only its presence matters here
     const size_t workspace = matmul_workspace(product);
     product.epilogue = nullptr;
     return make_plan(

@@ -1,5 +1,5 @@
-// Iterates over several tensors row by row: the leading dimensions, merged where possible, and the
-// start of each row in each tensor.
+// Iterates over several tensors row by row: merges the leading dimensions where possible, and gives
+// the start of each row in each tensor.
 #pragma once
 
 #include "kernel.h"
@@ -13,7 +13,7 @@ struct Rows {
     int64_t size[Shape::kMost];
     int64_t stride[tensors][Shape::kMost];
 
-    // Of the first `leading` dimensions, which all have the sizes of the first tensor.
+    // Merges the first `leading` dimensions, which all have the sizes of the first tensor.
     Rows(const Tensor (&from)[tensors], int leading) {
         for (int dim = 0; dim < leading; ++dim) {
             const int64_t length = from[0].size(dim);
@@ -28,7 +28,7 @@ struct Rows {
         }
     }
 
-    // Makes the innermost dimension the row itself; gives its length.
+    // Makes the innermost dimension the row itself; returns its length.
     int64_t take_inner(int64_t (&step)[tensors]) {
         for (int t = 0; t < tensors; ++t) step[t] = ndim ? stride[t][ndim - 1] : 1;
         if (ndim == 0) return count;  // one element, or none
