@@ -1,4 +1,4 @@
-// pad: for each dimension a map from places of the output to places of the input.
+// pad: maps positions of the output to positions of the input, for each dimension.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 using Mode = PadMode;
 
-// The index into an input of `size` elements that `at` refers to; -1: the constant.
+// The index into an input of `size` elements that corresponds to `at`; -1: the constant.
 int64_t place_of(Mode mode, int64_t at, int64_t size) {
     if (at >= 0 && at < size) return at;
     switch (mode) {
@@ -23,7 +23,7 @@ int64_t place_of(Mode mode, int64_t at, int64_t size) {
         case Mode::kReplicate:
             return at < 0 ? 0 : size - 1;
         case Mode::kCircular:
-            at += at < 0 ? size : -size;  // mostly once round: a division takes longer
+            at += at < 0 ? size : -size;  // usually wraps only once: a division takes longer
             return at >= 0 && at < size ? at : ((at % size) + size) % size;
         default:
             return -1;
@@ -32,7 +32,7 @@ int64_t place_of(Mode mode, int64_t at, int64_t size) {
 
 struct Map {
     Mode mode = Mode::kConstant;
-    int64_t before = 0;  // elements of the output before the input's; negative: left out
+    int64_t before = 0;  // output elements before the input's; negative: cropped
     int64_t size = 0;    // of the input
 
     int64_t place(int64_t at) const { return place_of(mode, at - before, size); }
@@ -45,7 +45,7 @@ struct Pad {
     E value;
     int64_t rows = 1;
 
-    // One row along the last dimension.
+    // Fills one row along the last dimension.
     void row(E *out, const E *in) const {
         const Map &map = maps.back();
         const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
@@ -85,7 +85,7 @@ struct Pad {
     }
 
 private:
-    // Where a row lies: places[d] is what the dimensions before d add up to.
+    // The location of a row: places[d] accumulates the dimensions before d.
     struct Place {
         int64_t out = 0, in = 0;
         bool constant = false;
@@ -130,7 +130,7 @@ std::unique_ptr<Plan> make_pad(Pad<E> pad, int dtype, double value, int64_t tota
 std::unique_ptr<Plan> plan_pad(const Operation &operation) {
     const PadCase given(operation);
     const Tensor y = operation.tensor(0), x = operation.tensor(1);
-    // A 0-dimensional tensor is a line of one element.
+    // A 0-dimensional tensor is treated as a line of one element.
     const int64_t one[1] = {1};
     const Tensor to = y.ndim ? y : Tensor{y.dtype, 1, one, one};
     const Tensor from = x.ndim ? x : Tensor{x.dtype, 1, one, one};

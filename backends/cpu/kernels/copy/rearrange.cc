@@ -1,4 +1,4 @@
-// rearrange: the same elements in another layout.
+// rearrange: copies a tensor to another layout.
 #include "copy/strided.h"
 #include "kernel.h"
 

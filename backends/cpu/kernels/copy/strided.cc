@@ -10,12 +10,12 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 64 << 10;            // bytes that are worth another thread
-constexpr int64_t kFew = 6;                     // lines that are not worth a block
+constexpr int64_t kPiece = 64 << 10;            // bytes that justify another thread
+constexpr int64_t kFew = 6;                     // lines that do not justify a block
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results bypass the caches
 
-// Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides
-// are touched in whole cache lines, and what is kept for a moment fits in L1.
+// Blocks for transposition: kRows lines of the destination, kColumns elements of each. Both sides
+// are accessed in whole cache lines, and the working set fits in L1.
 template <class E>
 struct Block {
     static constexpr int64_t kBytes = sizeof(E), kLine = 64 / kBytes;
@@ -41,7 +41,8 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     if (total == 0) return;
     streams_ = total >= kStreams;
 
-    // In the order of the destination, with adjacent dimensions merged where both layouts allow it.
+    // In the destination's memory order, with adjacent dimensions merged where both layouts allow
+    // it.
     std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
         return magnitude(a.dst) != magnitude(b.dst) ? magnitude(a.dst) > magnitude(b.dst)
                                                     : magnitude(a.src) > magnitude(b.src);
@@ -57,7 +58,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     }
     ndim_ = joined;
 
-    // A short run on both sides is a larger element.
+    // A short run on both sides is treated as a larger element.
     run_ = element_;
     if (ndim_ && dims_[ndim_ - 1].dst == element_ && dims_[ndim_ - 1].src == element_)
         run_ = element_ * dims_[--ndim_].size;
@@ -79,7 +80,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
             if (dims_[i].src && magnitude(dims_[i].src) < magnitude(dims_[dense].src)) dense = i;
         if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src &&
             std::min(dims_[dense].size, inner.size) < kFew) {
-            // Planes of a few channels: blocks would consist mostly of edges.
+            // Planes of a few channels are excluded: blocks would consist mostly of edges.
             if (dims_[dense].size > inner.size)
                 std::rotate(dims_ + dense, dims_ + dense + 1, dims_ + ndim_);
         } else if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src) {
@@ -110,7 +111,7 @@ void StridedCopy::walk(int outer, size_t begin, size_t end, const Body &body) co
         done += size_t(stop - index[outer - 1]);
         for (int64_t i = index[outer - 1]; i < stop; ++i, dst += last.dst, src += last.src)
             body(dst, src);
-        // Carry into the dimensions before it.
+        // Carries into the preceding dimensions.
         dst -= last.size * last.dst, src -= last.size * last.src, index[outer - 1] = 0;
         for (int i = outer - 2; i >= 0; --i) {
             dst += dims_[i].dst, src += dims_[i].src;
@@ -157,7 +158,7 @@ void StridedCopy::runs(char *dst, const char *src) const {
 
 namespace {
 
-// One value side by side, in whole lines.
+// Fills whole lines with one value.
 template <class E>
 void fill_cells(char *to, E value, int64_t count) {
     constexpr int64_t kBytes = sizeof(E), kLine = 64;
@@ -173,8 +174,8 @@ void fill_cells(char *to, E value, int64_t count) {
 
 namespace {
 
-// Strides are parameters: stores of bytes might change what a closure holds, which then would be
-// read again for each element.
+// Strides are parameters, because byte stores may alias captured variables, which would then be
+// reloaded for each element.
 template <class E>
 [[gnu::noinline]] void copy_cells(char *to, int64_t to_step, const char *from, int64_t from_step,
                                   int64_t count) {
@@ -209,7 +210,7 @@ void StridedCopy::elements(char *dst, const char *src) const {
             copy_cells<E>(to, inner.dst, from, inner.src, count);
         }
     };
-    const int64_t enough = kPiece / int64_t(sizeof(E));  // elements for one thread
+    const int64_t enough = kPiece / int64_t(sizeof(E));  // elements that justify a thread
     if (outer_ * inner.size <= enough || outer_ >= int64_t(2 * thread_count())) {
         const size_t grain = size_t(std::max<int64_t>(1, enough / inner.size));
         parallel_for(size_t(outer_), grain, [=, this](size_t begin, size_t end) {
@@ -229,13 +230,13 @@ void StridedCopy::elements(char *dst, const char *src) const {
 namespace {
 
 // to[i][j] = from[j][i]; rows and columns are those of the destination. `streams`: its lines are
-// aligned, and nobody reads them soon.
+// aligned, and not read soon.
 template <class E>
 void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                int64_t columns, bool streams) {
     using B = Block<E>;
-    // Prefetches the next block while this one is processed: rows of the source are too far apart
-    // for the hardware prefetcher. Four lines of each row.
+    // Prefetches four lines of each row of the next block while this one is processed: rows of the
+    // source are too far apart for the hardware prefetcher.
     auto fetch = [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k)
             __builtin_prefetch(from + k / 4 * from_row + B::kRows * B::kBytes + k % 4 * 64);
@@ -249,8 +250,8 @@ void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int
     } else {
         constexpr int64_t kLanes = 16 / B::kBytes;
         const int64_t whole_rows = rows / kLanes * kLanes, whole = columns / B::kLine * B::kLine;
-        // Rows with a power-of-two distance map to the same few cache sets, and would evict each
-        // other before all of a line is used: such a block is copied first.
+        // Rows whose distance is a power of two map to the same few cache sets and would evict each
+        // other before a line is completely used: such a block is copied to a buffer first.
         alignas(64) char buffer[B::kColumns * B::kPitch];
         const char *source = from;
         int64_t pitch = from_row;
@@ -277,12 +278,12 @@ void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int
 
 }  // namespace
 
-// The last dimension is the densest of the destination, the one before it that of the source.
+// The last dimension is the densest of the destination, the second last is that of the source.
 template <class E, bool kTransposed>
 void StridedCopy::blocks(char *dst, const char *src) const {
     using B = Block<E>;
     const Dim row = dims_[ndim_ - 2], column = dims_[ndim_ - 1];
-    // Blocks begin where lines of the destination begin, if that is the same in all its rows.
+    // Aligns blocks to cache lines of the destination, if all its rows have the same alignment.
     const bool even = kTransposed && row.dst % 64 == 0;
     const int64_t lead = even ? int64_t(uintptr_t(dst) % 64) / B::kBytes : 0;
     const bool streams = streams_ && even && uintptr_t(dst) % size_t(B::kBytes) == 0;

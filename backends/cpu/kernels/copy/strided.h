@@ -17,7 +17,7 @@ public:
     StridedCopy(size_t element, int ndim, const int64_t *sizes, const int64_t *dst_strides,
                 const int64_t *src_strides);
 
-    // On several threads when there is enough to do.
+    // Uses several threads if there is enough work.
     void run(void *dst, const void *src) const;
 
 private:
@@ -38,7 +38,7 @@ private:
     Way way_ = Way::kNothing;
     int ndim_ = 0;
     int64_t element_ = 1, run_ = 0;  // bytes
-    int64_t outer_ = 1;              // product of the sizes of the dimensions that are walked
+    int64_t outer_ = 1;              // product of the sizes of the outer dimensions
     bool streams_ = false;           // too large to stay in the caches
     Dim dims_[kMost];
 };

@@ -1,4 +1,4 @@
-// Transposes of small blocks: elements of 1, 2, 4, 8 or 16 bytes, whatever they mean.
+// Transposes of small blocks of elements of 1, 2, 4, 8 or 16 bytes of any type.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ inline void store_cell(char *to, E value) {
     std::memcpy(to, &value, sizeof value);
 }
 
-// A 16-byte vector of elements and how two of them interleave.
+// A 16-byte vector of elements, and the interleaving of two of them.
 template <class E>
 struct Interleave {
     typedef E Vector __attribute__((vector_size(16)));
@@ -98,8 +98,8 @@ inline void transpose_square(char *to, int64_t to_row, const char *from, int64_t
     for (int i = 0; i < kLanes; ++i) store_cell(to + i * to_row, rows[i]);
 }
 
-// Four squares below each other: whole lines of 64 bytes in the rows of the destination, each line
-// written at once. Elements of 4 bytes or more, or the registers do not suffice.
+// Four squares stacked vertically: rows of the destination are written in whole 64-byte lines. Only
+// for elements of 4 bytes or more, because of the number of registers.
 template <class E>
 [[gnu::always_inline]] inline void transpose_lines(char *to, int64_t to_row, const char *from,
                                                    int64_t from_row, bool streams) {
@@ -123,8 +123,8 @@ template <class E>
     }
 }
 
-// Copies elements 0, 2, 4, ... of `from`, and returns how many of the `count` are done: not the
-// last ones, behind which there may be nothing to read.
+// Copies elements 0, 2, 4, ... of `from` and returns how many of the `count` elements are done. The
+// last ones are left out, because reading past them might be invalid.
 template <class E>
 inline int64_t every_second(char *to, const char *from, int64_t count) {
     int64_t i = 0;
@@ -141,7 +141,7 @@ inline int64_t every_second(char *to, const char *from, int64_t count) {
     return i;
 }
 
-// to[j][i] = from[i][j] for i < rows, j < columns; elements lie side by side within rows.
+// to[j][i] = from[i][j] for i < rows, j < columns; elements are contiguous within rows.
 template <class E>
 inline void transpose_block(char *to, int64_t to_row, const char *from, int64_t from_row,
                             int64_t rows, int64_t columns) {

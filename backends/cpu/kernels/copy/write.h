@@ -1,4 +1,4 @@
-// Writing to memory that is not read soon.
+// Writes to memory that is not read soon.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline void copy_short(char *to, const char *from, int64_t bytes) {
         for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-// Stores a part of a line that is written completely; with `streams` by non-temporal stores, if
+// Stores a chunk of a line that is written completely; with `streams` by non-temporal stores, if
 // available. Lines must then be aligned.
 template <class V>
 [[gnu::always_inline]] inline void store_line_part(char *to, V part,
@@ -47,7 +47,7 @@ template <class V>
     std::memcpy(to, &part, 16);
 }
 
-// Copies a row in the order of its lines: memcpy's order costs some CPUs a read of every line.
+// Copies a row line by line: memcpy's order makes some CPUs read every line first.
 inline void write_row(char *to, const char *from, int64_t bytes, bool streams) {
     typedef uint64_t Part __attribute__((vector_size(16)));
     int64_t i = 0;

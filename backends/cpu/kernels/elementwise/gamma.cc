@@ -1,5 +1,5 @@
-// The Hurwitz zeta function and the incomplete gamma functions. Special values are answered first;
-// the other elements are gathered into vectors, whose series stop once they have converged.
+// The Hurwitz zeta function and the incomplete gamma functions. Special values are handled first;
+// the other elements are gathered into vectors, whose series stop when they have converged.
 #include <algorithm>
 
 #include "elementwise/pairs.h"
@@ -49,7 +49,8 @@ INFINI_SIMD F64 inverse_power(F64 a, F64 s) {
         return detail::power_wide(a, F64(-s));
 }
 
-// The sum of (q + k)^-s for q > 0: leading terms, and the Euler-Maclaurin formula for the rest.
+// The sum of (q + k)^-s for q > 0: direct summation of the leading terms, and the Euler-Maclaurin
+// formula for the rest.
 template <bool precise>
 [[gnu::noinline]] F64 zeta_above(F64 s, F64 q) {
     constexpr double kBernoulli[] = {// B_2k / (2k)!, from k = 1 on
@@ -63,7 +64,7 @@ template <bool precise>
                                      -3617. / 10670622842880000,
                                      43867. / 5109094217170944000,
                                      -174611. / 802857662698291200000.};
-    constexpr int kFirst = 12;  // terms that are summed one by one
+    constexpr int kFirst = 12;  // terms summed directly
     F64 total{};
     for (int k = 0; k < kFirst; ++k) {
         const F64 term = inverse_power<precise>(F64(q + double(k)), s);
@@ -83,7 +84,7 @@ template <bool precise>
     return total;
 }
 
-// For q < 0 the terms with q + k < 0 are, up to their sign, the difference of two such sums.
+// For q < 0 the terms with q + k < 0 are, up to sign, the difference of two such sums.
 void add_zeta(Collected<3 * kPiece> &sums, double s, double q, size_t at) {
     if (q > 0) return sums.add(s, q, at);
     const double rest = q - std::floor(q), sign = std::fmod(s, 2.0) != 0 ? -1 : 1;
@@ -124,11 +125,11 @@ namespace {
 
 // ---- Incomplete gamma functions -----------------------------------------------------------------
 
-constexpr double kNear = 1.5;   // up to here, and below a + 1, a power series
-constexpr double kLarge = 400;  // from here on the series is long
+constexpr double kNear = 1.5;   // power series up to here and below a + 1
+constexpr double kLarge = 400;  // from here on the series is too long
 constexpr int kMostTerms = 1000;
 
-// x^a e^-x / gamma(a). For large a the logarithms would cancel, so Stirling's series is used.
+// x^a e^-x / gamma(a). For large a logarithms would cancel, so Stirling's series is used.
 INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
     const F64 direct = exp(F64(a * log(x) - (x + detail::lgamma_wide(a))));
     const auto small = a < broadcast<F64>(10);
@@ -142,7 +143,7 @@ INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
     return select(small, direct, exp(log_of) * sqrt(F64(large * 0.15915494309189535)));
 }
 
-// The lower function: the sum of x^(a + k) e^-x / gamma(a + k + 1).
+// The lower incomplete function: the sum of x^(a + k) e^-x / gamma(a + k + 1).
 [[gnu::noinline]] F64 lower_series(F64 a, F64 x, double least) {
     F64 term = broadcast<F64>(1), total = term;
     for (int k = 1; k < kMostTerms; ++k) {
@@ -150,12 +151,12 @@ INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
         total += term;
         if (all(term < total * least)) break;
     }
-    // No division by a, which may be close to 0.
+    // Avoids dividing by a, which may be close to 0.
     const F64 small = exp(F64(a * log(x) - (x + detail::lgamma_wide(F64(a + 1.0)))));
     return total * select(a < broadcast<F64>(9), small, gamma_factor(a, x) / a);
 }
 
-// The upper function for x > a + 1: a continued fraction, by Lentz's method.
+// The upper incomplete function for x > a + 1: a continued fraction, by Lentz's method.
 [[gnu::noinline]] F64 upper_fraction(F64 a, F64 x, double least) {
     F64 b = x + 1.0 - a, c = broadcast<F64>(0x1p1000), d = 1.0 / b, h = d;
     for (int i = 1; i < kMostTerms; ++i) {
@@ -170,9 +171,9 @@ INFINI_SIMD F64 gamma_factor(F64 a, F64 x) {
     return h * gamma_factor(a, x);
 }
 
-// The lower function if x is below a, else the upper one: the integral of
-// e^(-|a - x| s - x (e^s - 1 - s)), with -s for the lower one, by the trapezoidal rule in w with
-// s = scale e^(w - e^-w), whose error vanishes faster than any power of the step.
+// The lower function if x is below a, else the upper one: the integral of e^(-|a - x| s - x (e^s -
+// 1 - s)), with -s for the lower one, by the trapezoidal rule in w with s = scale e^(w - e^-w),
+// whose error decreases faster than any power of the step.
 [[gnu::noinline]] F64 smaller_integral(F64 a, F64 x, double) {
     constexpr int kPoints = 104;
     constexpr double kStep = 8.0 / kPoints;
@@ -195,7 +196,7 @@ void incomplete(const void *const *in, const ptrdiff_t *step, void *const *out, 
     Collected<kPiece> series, fraction, above, below;
     each_piece<kPiece>(
         in, step, out, n, [&](const double *as, const double *xs, double *y, size_t count) {
-            // A result is f, or 1 - f.
+            // The result is f or 1 - f.
             auto add = [&](auto &list, size_t i, bool is_lower) {
                 const bool turned = is_lower == upper;
                 y[i] = turned;

@@ -1,5 +1,5 @@
 // Binary elementwise functions whose loop counts depend on the data, which programs cannot express:
-// maps in doubles with hand-written inner functions.
+// maps in double with hand-written inner functions.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace infini::cpu {
 
-// Tensor 0 = compute(tensor 1, tensor 2); `cost`: operations for each element.
+// Tensor 0 = compute(tensor 1, tensor 2); `cost`: operations per element.
 std::unique_ptr<Plan> plan_pairs(const Operation &operation, BlockFunction compute, int cost);
 
 // Calls f(a, b, y, n) for chunks of at most `most` elements. The buffers are padded by one vector,

@@ -1,5 +1,5 @@
-// Orthogonal polynomials by their recurrences, with one step for each degree up to the highest in a
-// vector. Chebyshev polynomials of degrees above 8: by circular and hyperbolic functions.
+// Orthogonal polynomials by their recurrences, with one step per degree up to the highest in a
+// vector. Chebyshev polynomials of degrees above 8 use circular and hyperbolic functions.
 #include "elementwise/pairs.h"
 
 namespace infini::cpu {
@@ -31,7 +31,7 @@ INFINI_SIMD F64 degree_one(F64 x) {
     return 1.0 - x;
 }
 
-// Degree k + 1 from degrees k and k - 1.
+// Computes degree k + 1 from degrees k and k - 1.
 template <int kind>
 INFINI_SIMD F64 next_degree(F64 x, int64_t k, F64 last, F64 before) {
     const double n = double(k);
@@ -43,7 +43,7 @@ INFINI_SIMD F64 next_degree(F64 x, int64_t k, F64 last, F64 before) {
     return (x * last * (2 * n + 1) - before * n) * inverse;
 }
 
-// Degree n of y >= 0: f((n + shift) a) / f(shift a) with f = cos or sin and y = cos a, or cosh and
+// Degree n for y >= 0: f((n + shift) a) / f(shift a) with f = cos or sin and y = cos a, or cosh and
 // sinh.
 template <int kind>
 INFINI_SIMD F64 by_angle(F64 y, F64 n) {
@@ -69,8 +69,8 @@ INFINI_SIMD F64 by_angle(F64 y, F64 n) {
     return made;
 }
 
-// By symmetry, values at x < 0 are, up to a sign, values at -x; the third and fourth kinds mirror
-// each other.
+// By symmetry, values at x < 0 are those at -x up to sign; the third and fourth kinds are mirror
+// images of each other.
 template <int kind>
 [[gnu::noinline]] F64 of_high_degree(F64 x, F64 n) {
     constexpr int mirror = kind == kV ? kW : kind == kW ? kV : kind;
@@ -115,7 +115,7 @@ void compute(const void *const *in, const ptrdiff_t *step, void *const *out, siz
 }
 
 // As in torch, Hermite polynomials of degrees above these are NaN: their coefficients overflow the
-// type. Others are limited because the recurrence takes one step for each degree.
+// type. Other kinds are limited because the recurrence takes one step per degree.
 constexpr int kSingle = 128, kDouble = 512, kMost = 1 << 15, kExact = 8;
 
 }  // namespace

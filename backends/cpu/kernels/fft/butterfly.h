@@ -1,4 +1,4 @@
-// Fourier transforms of a few numbers in registers: the butterflies that longer ones are made of.
+// Short Fourier transforms in registers: the butterflies of which longer transforms consist.
 #pragma once
 
 #include <array>
@@ -75,7 +75,7 @@ INFINI_SIMD void transform(Pair<V> (&x)[kRadix]) {
     }
 }
 
-// Of an odd number of values, by their sums and differences. roots: cosines and minus sines.
+// An odd number of values, by their sums and differences. roots: cosines and negated sines.
 template <class V>
 INFINI_SIMD void transform_odd(Pair<V> *x, int radix, const Element<V> *roots) {
     Pair<V> sums[kMostRadix / 2], gaps[kMostRadix / 2];
@@ -96,7 +96,7 @@ INFINI_SIMD void transform_odd(Pair<V> *x, int radix, const Element<V> *roots) {
     }
 }
 
-// The lanes of two vectors in turn, `kGroup` at a time: from their first halves or their second.
+// Interleaves the lanes of two vectors in groups of `kGroup`, from their first or second halves.
 template <int kGroup, bool kSecond, class V>
 INFINI_SIMD V zip(V a, V b) {
     constexpr int n = int(kLanes<V>);
@@ -107,7 +107,7 @@ INFINI_SIMD V zip(V a, V b) {
     }(std::make_integer_sequence<int, n>());
 }
 
-// Four vectors, group by group in turn.
+// Interleaves four vectors, group by group.
 template <int kGroup, class V>
 INFINI_SIMD void store_zipped(Element<V> *to, V a, V b, V c, V d) {
     constexpr int64_t n = int64_t(kLanes<V>);

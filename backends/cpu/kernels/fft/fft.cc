@@ -1,5 +1,5 @@
-// fft, rfft, irfft: lines of complex numbers, given as two tensors of parts, and of real ones. Along
-// several dimensions a pass follows another.
+// fft, rfft, irfft: lines of complex numbers, given as two tensors (real and imaginary), and of
+// real ones. Several dimensions are transformed in one pass each.
 #include <map>
 #include <mutex>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace infini::cpu {
 namespace {
 
-// Tables are shared by all plans of a length.
+// All plans of a length share its tables.
 template <class T>
 std::shared_ptr<const Fourier<T>> fourier_of(int64_t n) {
     static std::mutex lock;
@@ -22,9 +22,9 @@ std::shared_ptr<const Fourier<T>> fourier_of(int64_t n) {
     return found;
 }
 
-// ---- Lines side by side -------------------------------------------------------------------------
+// ---- Groups of lines ----------------------------------------------------------------------------
 
-// Where some lines begin, and the step from one to the next if it is the same for all.
+// The starts of some lines, and the distance between them if it is constant.
 struct Starts {
     static constexpr int64_t kMost = 32;
     int64_t at[kMost], gap = 1;
@@ -37,7 +37,7 @@ struct Starts {
     }
 };
 
-// body(k, i, offset) for n elements of all lines. Steps that are usual are constants in its loops.
+// Calls body(k, i, offset) for n elements of all lines. Common steps are constants in the loops.
 template <class Body>
 INFINI_SIMD void over_elements(const Starts &starts, int64_t step, int64_t n, int64_t lines,
                                const Body &body) {
@@ -74,7 +74,7 @@ void store_lines(T *__restrict to, const T *__restrict from, const Starts &start
     over_elements(starts, step, n, lines,
                   [=](int64_t k, int64_t i, int64_t at) { to[at] = from[k * lines + i] * scale; });
 }
-// Both parts of each number, which are neighbours.
+// Real and imaginary parts that are adjacent in memory.
 template <class T>
 void store_pairs(T *__restrict to, Signal<T> from, const Starts &starts, int64_t step, int64_t n,
                  int64_t lines, T scale, T imag_scale) {
@@ -84,7 +84,7 @@ void store_pairs(T *__restrict to, Signal<T> from, const Starts &starts, int64_t
     });
 }
 
-// ---- Real numbers -------------------------------------------------------------------------------
+// ---- Real transforms ----------------------------------------------------------------------------
 
 template <class V>
 INFINI_SIMD V backwards(V v) {
@@ -129,8 +129,8 @@ INFINI_SIMD void over_mirrored(Signal<T> to, Signal<T> from, const T *w, int64_t
     }
 }
 
-// Of the transform z of h numbers whose parts are the even and the odd ones of 2 h real numbers:
-// the first h + 1 of the transform of these. w: e^(-2 pi i k / 2h) / 2.
+// From the transform z of h complex numbers, made of the even and odd elements of 2 h real ones:
+// the first h + 1 elements of the real transform. w: e^(-2 pi i k / 2h) / 2.
 template <class T>
 void split_real(Signal<T> to, Signal<T> z, const T *w, int64_t h, int64_t lines) {
     for (int64_t i = 0; i < lines; ++i) {
@@ -144,7 +144,7 @@ void split_real(Signal<T> to, Signal<T> z, const T *w, int64_t h, int64_t lines)
     });
 }
 
-// The way back: h numbers of h + 1.
+// The inverse of split_real: h complex numbers from h + 1.
 template <class T>
 void join_real(Signal<T> to, Signal<T> x, const T *w, int64_t h, int64_t lines) {
     for (int64_t i = 0; i < lines; ++i) {
@@ -162,7 +162,7 @@ void join_real(Signal<T> to, Signal<T> x, const T *w, int64_t h, int64_t lines) 
 
 enum class Kind { kComplex, kFromReal, kToReal };
 
-// A tensor of complex numbers; of real ones only `re`.
+// A complex tensor; a real one has only `re`.
 struct PartLines {
     Lines re, im;
 };
@@ -171,17 +171,17 @@ struct PartData {
     T *re = nullptr, *im = nullptr;
 };
 
-// A pass: along one dimension.
+// A pass transforms one dimension.
 template <class T>
 struct Transform {
     Kind kind;
     bool inverse;
     T scale;
     PartLines y, x;
-    int64_t n, half, core;  // core: complex numbers of a line that are transformed
-    bool is_packed;         // two real numbers as one complex
+    int64_t n, half, core;  // core: complex numbers per line that are transformed
+    bool is_packed;         // two real numbers form one complex number
     std::shared_ptr<const Fourier<T>> fourier;
-    std::vector<T> twiddles;  // of real numbers
+    std::vector<T> twiddles;  // for real transforms
 
     Transform(Kind kind, bool inverse, double scale, PartLines to, PartLines from)
         : kind(kind), inverse(inverse), scale(T(scale)), y(std::move(to)), x(std::move(from)) {
@@ -203,7 +203,7 @@ struct Transform {
         }
     }
 
-    // Lines whose elements are neighbours are transformed one by one, if vectors fit into them.
+    // Lines with contiguous elements are transformed one by one, if vectors fit into them.
     int64_t side() const {
         constexpr int64_t kSide = 64 / int64_t(sizeof(T)), kLongSide = kSide / 2;
         const bool is_near = x.re.step <= 2 && y.re.step <= 2 && x.re.step > 0 && y.re.step > 0;
@@ -218,10 +218,10 @@ struct Transform {
     void run(PartData<T> to, PartData<T> from, int64_t first, int64_t lines, T *room) const {
         Signal<T> z = {room, room + core * lines};
         T *rest = room + 2 * core * lines;
-        const Signal<T> ends = {rest, rest + half * lines};  // of real numbers: with both ends
+        const Signal<T> ends = {rest, rest + half * lines};  // for real transforms: with both ends
         if (kind != Kind::kComplex) rest += 2 * half * lines;
         load(from, first, lines, z, ends);
-        // With its parts exchanged, a signal is transformed back.
+        // Exchanging the real and imaginary parts gives the inverse transform.
         const bool back = kind == Kind::kToReal || (kind == Kind::kComplex && inverse);
         if (back) std::swap(z.re, z.im);
         Signal<T> made = fourier->run(z, rest, lines);
@@ -294,12 +294,12 @@ template <class T>
 struct Pass {
     Transform<T> transform;
     Place from, to;
-    int64_t side, blocks, slots;  // lines of a block; blocks; threads that are worth it
-    size_t bytes;                 // of a thread's room
+    int64_t side, blocks, slots;  // lines in a block; number of blocks; useful threads
+    size_t bytes;                 // of memory per thread
 
     Pass(Transform<T> made, Place from, Place to)
         : transform(std::move(made)), from(from), to(to), side(transform.side()) {
-        constexpr int64_t kWork = 8192;  // numbers that are worth a thread
+        constexpr int64_t kWork = 8192;  // elements that justify a thread
         const int64_t count = transform.y.re.count();
         blocks = (count + side - 1) / side;
         slots = std::clamp<int64_t>(transform.core * count / kWork, 1,
@@ -320,7 +320,7 @@ struct Pass {
     }
 };
 
-// The passes of an operation. Real numbers come first, or last, of these.
+// The passes of an operation. The real transform is the first or the last of them.
 template <class T>
 struct Planner {
     const Operation &operation;

@@ -1,7 +1,7 @@
 // Fourier transforms of any length. Stockham's method, by factors of 8, 4, 2, 3, 5 and other primes
 // up to 31; lengths with a larger prime factor as convolutions (Bluestein's method); long ones as
-// two passes of short ones that stay in cache, on several threads. Real and imaginary parts lie
-// apart. Several lines are transformed at a time, element by element side by side.
+// two passes of short ones that stay in cache, on several threads. Real and imaginary parts are in
+// separate arrays. Several lines are transformed at a time, with their elements interleaved.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ public:
         int64_t rest = n, twos = 0;
         auto take = [&](int64_t radix) { factors_.push_back(radix), rest /= radix; };
         while ((rest >> twos) % 2 == 0) ++twos;
-        // A single line has stages of radix 4 until a vector fits into a group.
+        // A single line has stages of radix 4 until a group fills a vector.
         for (int lead = kWide > 4 ? 2 : 1; lead > 0 && twos >= 2; --lead) take(4), twos -= 2;
         for (; twos >= 3 && twos != 4; twos -= 3) take(8);
         for (; twos >= 2; twos -= 2) take(4);
@@ -44,17 +44,17 @@ public:
             make_stages();
     }
 
-    // Long lines go one by one.
+    // Long lines are transformed one by one.
     bool is_long() const { return rows_ || (inner_ && inner_->rows_); }
 
-    // Numbers of T that `run` needs besides the signal, for so many lines.
+    // Elements of T that `run` needs besides the signal, for the given number of lines.
     int64_t room(int64_t lines) const {
         if (inner_) return 2 * inner_->n_ * lines + inner_->room(lines);
         if (rows_) return 2 * n_ + slots() * block_room();
         return 2 * n_ * lines;
     }
 
-    // Of `lines` signals side by side. The result is in x or in room, which both are overwritten.
+    // Transforms `lines` interleaved signals. The result is in x or in room; both are overwritten.
     Signal<T> run(Signal<T> x, T *room, int64_t lines) const {
         if (inner_) return run_chirp(x, room, lines);
         if (rows_) return run_long(x, room);
@@ -62,7 +62,7 @@ public:
     }
 
 private:
-    // From here on a line does not fit into the second cache together with its copy.
+    // From this length on, a line and its copy do not fit into L2.
     static constexpr int64_t kLong = int64_t(1 << 17) / int64_t(sizeof(T));
     static constexpr int64_t kSide = 64 / int64_t(sizeof(T));  // columns of a long line at a time
     using Table = std::vector<T>;
@@ -76,8 +76,8 @@ private:
     // ---- Stages: y[s (r p + k) + q] of x[s (p + m i) + q] ---------------------------------------
 
     struct Stage {
-        int64_t radix, left;     // left: m, the size of what is still to be transformed
-        size_t twiddles, apart;  // offsets of tables: pairs for each p; cosines apart from sines
+        int64_t radix, left;     // left: m, the size that remains to be transformed
+        size_t twiddles, apart;  // table offsets: pairs for each p; distance of cosines and sines
         size_t roots;
     };
 
@@ -103,7 +103,7 @@ private:
         }
     }
 
-    // Fewer numbers side by side than a vector has lanes.
+    // Whether there are fewer adjacent elements than lanes in a vector.
     static bool is_narrow(int64_t r, int64_t s, int64_t left) {
         return r == 4 && s < kWide && (s == 1 || s == 4) && s * left % kWide == 0;
     }
@@ -146,7 +146,7 @@ private:
         }
     }
 
-    // Vectors of numbers that lie side by side, then one by one.
+    // Processes adjacent elements as vectors, then the rest one by one.
     template <class Body>
     static void along(int64_t s, const Body &body) {
         int64_t q = 0;
@@ -194,7 +194,7 @@ private:
         }
     }
 
-    // Radix 4, vectors over p and q: results are zipped.
+    // Radix 4, vectors over p and q: results are interleaved.
     template <int kGroup>
     void narrow_stage(Signal<T> x, Signal<T> y, const Stage &stage) const {
         using V = Vec<T>;
@@ -213,7 +213,7 @@ private:
         }
     }
 
-    // ---- Long lines: as a matrix, by columns, turned, then by rows ------------------------------
+    // ---- Long lines: as a matrix, by columns, transposed, then by rows --------------------------
 
     bool make_long() {
         if (n_ < kLong) return false;
@@ -222,7 +222,8 @@ private:
         if (rows < 64 || n_ / rows >= kLong) return false;
         rows_ = std::make_unique<Fourier>(rows);
         columns_ = std::make_unique<Fourier>(n_ / rows);
-        // e^(-2 pi i k j / n): of a column's beginning in two factors, then of the next ones.
+        // Twiddle factors e^(-2 pi i k j / n): a column's first one as a product of two, then the
+        // next.
         for (int64_t at = 0; at < n_; at += kCoarse) push(coarse_, at, n_);
         for (int64_t at = 0; at < kCoarse; ++at) push(table_, at, n_);
         Table pair;
@@ -238,7 +239,7 @@ private:
     static int64_t slots() { return int64_t(thread_count()); }
     int64_t block_room() const { return 4 * kSide * std::max(rows_->n_, columns_->n_); }
 
-    // body(block, room) for blocks of columns or rows, `kSide` of them in each.
+    // Calls body(block, room) for blocks of `kSide` columns or rows.
     template <class Body>
     void over_blocks(int64_t count, T *room, const Body &body) const {
         const int64_t blocks = (count + kSide - 1) / kSide, all = std::min(slots(), blocks);
@@ -293,7 +294,7 @@ private:
 
     // ---- Lengths with a large prime factor ------------------------------------------------------
 
-    // e^(-i pi k^2 / n), and the transform of its conjugates; cosines apart from sines.
+    // e^(-i pi k^2 / n), and the transform of its conjugates; cosines and sines are separate.
     void make_chirp() {
         factors_.clear();
         int64_t size = 1;
@@ -321,7 +322,7 @@ private:
             kernel.re[k] = made.re[k] * scale, kernel.im[k] = made.im[k] * scale;
     }
 
-    // to = from times a line of numbers
+    // to = from times a line of complex factors
     static void multiply(Signal<T> to, Signal<T> from, const T *c, const T *d, int64_t n,
                          int64_t lines) {
         if (lines == 1)
@@ -348,7 +349,7 @@ private:
         std::fill(y.re + n_ * lines, y.re + count, T(0));
         std::fill(y.im + n_ * lines, y.im + count, T(0));
         const Signal<T> made = inner_->run(y, spare, lines);
-        // With its parts exchanged, a signal is transformed back.
+        // Exchanging the real and imaginary parts gives the inverse transform.
         multiply(y, made, coarse_.data(), coarse_.data() + size, size, lines);
         const Signal<T> back = inner_->run({y.im, y.re}, spare, lines);
         multiply(x, {back.im, back.re}, w, w + n_, n_, lines);
@@ -359,8 +360,8 @@ private:
     std::vector<int64_t> factors_;
     std::vector<Stage> stages_;
     Table table_, coarse_, beside_;
-    std::unique_ptr<Fourier> inner_;           // of a convolution
-    std::unique_ptr<Fourier> rows_, columns_;  // of a long line
+    std::unique_ptr<Fourier> inner_;           // for convolutions
+    std::unique_ptr<Fourier> rows_, columns_;  // for long lines
 };
 
 }  // namespace infini::cpu

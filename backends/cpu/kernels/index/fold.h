@@ -1,4 +1,4 @@
-// How values for the same element are combined: for scatter, index_add and related operators.
+// The combination of values for the same element, for scatter, index_add and related operators.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace infini::cpu {
 
 enum class Fold { kAssign, kAdd, kMultiply, kMost, kLeast };
 
-// What sums are kept in: 16-bit floats are rounded once, at the end; booleans are 0 or 1.
+// The accumulation type: 16-bit floats are rounded once, at the end; booleans are 0 or 1.
 template <class T>
 using Sum = std::conditional_t<kIsSmallFloat<T>, float,
                                std::conditional_t<std::is_same_v<T, boolean>, uint8_t, T>>;
 
-// Integers wrap; a NaN is more and less than all else.
+// Integers wrap; NaN propagates through minimum and maximum.
 template <Fold kFold, class C>
 inline C folded(C a, C b) {
     if constexpr (kFold == Fold::kAdd) return C(a + b);
@@ -35,7 +35,7 @@ inline C neutral(Fold fold) {
     return C(0);
 }
 
-// Integers are rounded down.
+// Integer division rounds down.
 template <class C>
 inline C average(C sum, int64_t count) {
     if constexpr (std::is_floating_point_v<C>) {
@@ -48,7 +48,7 @@ inline C average(C sum, int64_t count) {
     }
 }
 
-// Calls f(std::integral_constant) with a fold that is not kAssign.
+// Calls f(std::integral_constant) with a fold other than kAssign.
 template <class F>
 inline void visit_fold(Fold fold, F &&f) {
     switch (fold) {
@@ -65,7 +65,7 @@ inline void visit_fold(Fold fold, F &&f) {
     }
 }
 
-// infiniopScatterReduction_t for a dtype.
+// Maps infiniopScatterReduction_t to a fold for a dtype.
 struct Reduction {
     Fold fold = Fold::kAdd;
     bool mean = false;
@@ -76,7 +76,7 @@ struct Reduction {
 
 inline Reduction reduction_of(int dtype, int64_t reduce, bool include_self) {
     constexpr Fold kFolds[] = {Fold::kAdd, Fold::kMultiply, Fold::kAdd, Fold::kMost, Fold::kLeast};
-    // Of booleans: one of them, all of them.
+    // For booleans: any, all.
     constexpr Fold kBooleans[] = {Fold::kMost, Fold::kLeast, Fold::kLeast, Fold::kMost,
                                   Fold::kLeast};
     constexpr int64_t kMean = 2;

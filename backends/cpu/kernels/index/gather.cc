@@ -1,6 +1,6 @@
-// gather and index_select: elements at the indices along a dimension. Both are one
-// loop over the rows of the output; what index_select picks has an index of stride 0 along all
-// dimensions but one. Where rows are short, a loop goes over many of them.
+// gather and index_select: elements at the indices along a dimension. Both are one loop over the
+// rows of the output; for index_select the index has stride 0 along all dimensions but one. Short
+// rows are processed in a loop over many of them.
 #include <algorithm>
 #include <cstring>
 
@@ -12,8 +12,8 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // elements that are worth another thread
-constexpr int64_t kShort = 16;    // elements of a row that are not worth a loop
+constexpr int64_t kPiece = 4096;  // elements that justify another thread
+constexpr int64_t kShort = 16;    // elements of a row that do not justify a loop
 
 struct Wide {
     uint64_t words[2];
@@ -28,12 +28,12 @@ struct Picking {
     Dim row = {1, 1, 1, 0};     // the dimension of the innermost loop
     Dim column = {1, 0, 0, 0};  // short: the elements of each step of that loop
     int ndim = 0;
-    int64_t rows = 1, pieces = 1;  // of each row
-    int64_t piece = kPiece;        // elements of a row
-    int64_t limit, step;           // size and stride of the input where it is indexed
+    int64_t rows = 1, pieces = 1;  // chunks per row
+    int64_t piece = kPiece;        // elements in a chunk of a row
+    int64_t limit, step;           // size and stride of the input's indexed dimension
 
-    // Dimensions are joined where all three layouts allow it. The input's stride along the
-    // dimension that is indexed counts as 0 here.
+    // Merges dimensions where all three layouts allow it. The input's stride along the indexed
+    // dimension counts as 0 here.
     void add(const Dim &dim) {
         if (dim.size == 1) return;
         if (ndim) {
@@ -57,7 +57,7 @@ struct Picking {
 
     template <class E, class I>
     void some(E *out, const E *in, const I *index, int64_t count) const {
-        // Of its own: stores of bytes might change what this object holds.
+        // Local copies, because byte stores may alias members.
         const Dim row = this->row;
         const int64_t limit = this->limit, step = this->step;
         if (row.index == 0 && row.out == 1 && row.in == 1) {
@@ -71,7 +71,7 @@ struct Picking {
             return;
         }
         if (row.index == 1 && row.out == 1 && row.in == 0 && step == 1) {
-            uint64_t signs = 0;  // of indices outside
+            uint64_t signs = 0;  // the sign bit is set if an index is out of range
             for (int64_t i = 0; i < count; ++i)
                 signs |= uint64_t(int64_t(index[i])) | uint64_t(limit - 1 - int64_t(index[i]));
             if (int64_t(signs) >= 0) {
@@ -91,7 +91,7 @@ struct Picking {
         }
     }
 
-    // Rows of a few elements.
+    // Processes rows of a few elements.
     template <class E, class I>
     void short_rows(E *out, const E *in, const I *index, int64_t count) const {
         const Dim row = this->row, column = this->column;
@@ -119,13 +119,13 @@ struct Picking {
             }
     }
 
-    // Whether the index is the same for all rows, and worth a table.
+    // Whether all rows share the index, and a table of it pays off.
     bool shares_index() const {
         bool shared = row.index == 1 && row.out == 1 && row.in == 0 && step == 1 && pieces == 1;
         for (int d = 0; d < ndim; ++d) shared = shared && dims[d].index == 0;
         return shared && column.size == 1 && rows > 2 && limit <= INT32_MAX;
     }
-    // Its elements, checked: false if one names nothing.
+    // Fills the table; false if an index is out of range.
     template <class I>
     bool tabulate(const I *index, int32_t *places) const {
         uint64_t most = 0;

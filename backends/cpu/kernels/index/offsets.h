@@ -1,4 +1,4 @@
-// Where the i-th element (or row) of a tensor lies, in row-major order.
+// Offsets of the i-th element (or row) of a tensor, in row-major order.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace infini::cpu {
 
-// memcpy of a row that may be shorter than the call takes: two halves that overlap.
+// memcpy for short rows: two halves that overlap.
 inline void copy_short(char *to, const char *from, size_t bytes) {
     auto halves = [&](auto cell) {
         decltype(cell) last;
@@ -32,7 +32,7 @@ inline void copy_short(char *to, const char *from, size_t bytes) {
         for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-// Offsets over some dimensions, joined where the strides allow it: one division less for each.
+// Offsets over some dimensions, merged where the strides allow it, which saves a division each.
 class Offsets {
 public:
     Offsets() = default;
@@ -50,7 +50,7 @@ public:
     }
 
     int64_t count() const { return count_; }
-    // One step for all: offset i is i times this. Only when even().
+    // The constant step: offset i is i times this. Only if even().
     bool even() const { return ndim_ <= 1; }
     int64_t step() const { return ndim_ ? stride_[0] : 0; }
 
@@ -64,7 +64,7 @@ public:
         return offset + index * stride_[0];
     }
 
-    // Those of `n` elements from `index`, without a division for each.
+    // The offsets of `n` elements from `index`, without a division for each.
     void fill(int64_t index, int64_t n, int64_t *to) const {
         if (ndim_ == 0) {
             for (int64_t k = 0; k < n; ++k) to[k] = 0;
@@ -97,7 +97,7 @@ private:
 
 // A tensor seen as lines along an axis.
 struct Lines {
-    Offsets offsets;  // of the lines' beginnings
+    Offsets offsets;  // of the lines' first elements
     int64_t size = 0, step = 0;
 
     Lines() = default;
@@ -109,7 +109,7 @@ struct Lines {
     int64_t count() const { return offsets.count(); }
 };
 
-// The entries of an index tensor, whichever of I32 and I64 it has.
+// The entries of an index tensor of dtype I32 or I64.
 class Indices {
 public:
     Indices(int dtype, const void *data) : wide_(dtype == INFINI_DTYPE_I64), data_(data) {}

@@ -9,14 +9,14 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 64 << 10;  // bytes that are worth another thread
+constexpr int64_t kPiece = 64 << 10;  // bytes that justify another thread
 constexpr int64_t kShortRow = 256;    // bytes of a row that is copied faster than it is located
 
 size_t rows_for(int64_t row_bytes) {
     return size_t(std::max<int64_t>(1, kPiece / std::max<int64_t>(row_bytes, 1)));
 }
 
-// A row whose elements lie `step` bytes apart in the destination.
+// Copies a row whose elements are `step` bytes apart in the destination.
 void copy_row(char *to, const char *from, int64_t count, int64_t element, int64_t step) {
     if (step == element || count == 1)
         copy_short(to, from, size_t(count * element));
@@ -25,7 +25,7 @@ void copy_row(char *to, const char *from, int64_t count, int64_t element, int64_
             std::memcpy(to + i * step, from + i * element, size_t(element));
 }
 
-// Copies rows of a table one after the other, with prefetching, because indexed rows are anywhere
+// Copies rows of a table one after the other, with prefetching, because indexed rows are scattered
 // in memory.
 template <class I>
 void copy_rows(char *to, const char *table, const I *index, int64_t count, int64_t height,

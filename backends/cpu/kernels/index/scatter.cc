@@ -1,7 +1,7 @@
-// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
-// that the indices name along one axis. Lines along the axis are independent of each other, so
-// threads share the lines; of few long lines they share the output's rows, and each reads all
-// indices. Either way an element keeps the order of its updates.
+// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the
+// elements at the indices along one axis. Lines along the axis are independent of each other, so
+// threads divide the lines; if there are few long lines they divide the output's rows, and each
+// reads all indices. Either way the updates of an element are applied in order.
 #include <algorithm>
 
 #include "convert.h"
@@ -16,11 +16,11 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kBundle = 16;       // lines that are done together
-constexpr int64_t kLongLine = 16384;  // entries of a line that are worth several threads
-constexpr int64_t kMostShares = 8;    // beyond, reading all indices costs more than the updates
+constexpr int64_t kBundle = 16;       // lines processed together
+constexpr int64_t kLongLine = 16384;  // entries of a line that justify several threads
+constexpr int64_t kMostShares = 8;    // with more, reading all indices costs more than the updates
 
-// Lines and rows of the output that are done together.
+// Lines and rows of the output that are processed together.
 struct Part {
     int64_t begin, end;  // lines
     int64_t low, rows;   // the first row, and how many
@@ -32,13 +32,13 @@ struct Scatter {
     Lines output, indices, updates;  // the output's lines have the sizes of the indices'
     int index_dtype;
     int64_t rows;        // of the output
-    int64_t bundle = 1;  // lines that are done together
-    int64_t shares = 1;  // parts that the rows are divided into
+    int64_t bundle = 1;  // lines processed together
+    int64_t shares = 1;  // ranges that the rows are divided into
 
     int64_t parts() const { return (indices.count() + bundle - 1) / bundle * shares; }
     int64_t part_rows() const { return (rows + shares - 1) / shares; }
     Part part(int64_t at) const {
-        if (shares == 1) {  // without divisions, which take as long as a short line
+        if (shares == 1) {  // avoids divisions, which take as long as a short line
             const int64_t begin = at * bundle;
             return {begin, std::min(begin + bundle, indices.count()), 0, rows};
         }
@@ -47,8 +47,8 @@ struct Scatter {
                 std::max<int64_t>(0, std::min(part_rows(), rows - low))};
     }
 
-    // Folds a part into elements at data[places[line - begin] + (row - low) * step]; `counts`, if
-    // there are any, lie `bundle` apart for each row.
+    // Folds a part into elements at data[places[line - begin] + (row - low) * step]; `counts`,
+    // which may be null, has a stride of `bundle` between rows.
     template <Fold kFold, class C, class I, class T>
     void fold(const Part &part, C *data, const int64_t *places, int64_t step, const I *index,
               const T *update, int64_t *counts) const {
@@ -106,7 +106,7 @@ struct Scatter {
                         counts);
     }
 
-    // Into the output itself.
+    // Folds directly into the output.
     template <Fold kFold, class T>
     void direct(const Slots &slots, T *data, const void *index, const T *update) const {
         slots.run([&](int64_t at, int64_t) {
@@ -118,7 +118,7 @@ struct Scatter {
         });
     }
 
-    // Through a buffer for each slot, in which lines are adjacent.
+    // Folds through a buffer per slot, in which lines are adjacent.
     size_t room_bytes(size_t element, bool counted) const {
         const size_t cells = size_t(part_rows() * bundle);
         return (cells * (element + (counted ? sizeof(int64_t) : 0)) + 63) / 64 * 64;
@@ -167,7 +167,7 @@ struct Scatter {
     }
 };
 
-// The copy from input to output, and how the rest is dealt out.
+// The copy from input to output, and the distribution of the work.
 struct Scattering {
     Scatter scatter;
     StridedCopy copy;
@@ -186,7 +186,7 @@ Scattering scattering(const Operation &operation) {
     const Tensor places = {output.dtype, output.ndim, indices.shape, output.strides};
     Scatter scatter = {Lines(places, axis), Lines(indices, axis), Lines(updates, axis),
                        indices.dtype, output.size(axis)};
-    // Lines are done together where their elements are neighbours, or where they are short.
+    // Lines are processed together if their elements are adjacent, or if they are short.
     if (axis != output.ndim - 1 || scatter.indices.size <= kBundle) scatter.bundle = kBundle;
     const int64_t threads = int64_t(thread_count());
     if (scatter.indices.size >= kLongLine && scatter.parts() < threads)
@@ -198,9 +198,9 @@ Scattering scattering(const Operation &operation) {
             Slots(scatter.parts(), work)};
 }
 
-// Whole rows, where one index serves all of a row: axis `axis`, dense behind it.
+// Scatters whole rows, if one index applies to a whole row: axis `axis`, dense after it.
 struct RowScatter {
-    Offsets output, updates;  // of what stands before the axis
+    Offsets output, updates;  // of the dimensions before the axis
     int64_t rows = 0, entries = 0, inner = 1, index_step = 0;
     int64_t output_step = 0, update_step = 0;
     int index_dtype = 0;
@@ -232,7 +232,7 @@ struct RowScatter {
         const Indices index(index_dtype, named);
         const int64_t outer = output.count(), bytes = inner * int64_t(sizeof(E));
         const int64_t threads = int64_t(thread_count());
-        // Each thread has rows of its own, so that of several updates the last one stays.
+        // Each thread owns a range of rows, so that the last of several updates wins.
         const int64_t shares = outer < threads && entries * bytes > (64 << 10) ? threads : 1;
         const int64_t worth = (64 << 10) / std::max<int64_t>(1, entries * bytes / shares);
         parallel_for(size_t(outer * shares), size_t(std::max<int64_t>(1, worth)),
@@ -302,7 +302,7 @@ std::unique_ptr<Plan> plan_fold(const Scattering &s, int dtype, const Reduction 
 std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
     const Scattering s = scattering(operation);
     const int dtype = operation.tensor(0).dtype;
-    const int64_t reduction = operation.integer(1);  // of scatter 0 assigns, 1 adds, 2 multiplies
+    const int64_t reduction = operation.integer(1);  // 0 assigns, 1 adds, 2 multiplies
     if (operation.is("scatter_reduce"))
         return plan_fold(s, dtype, reduction_of(dtype, reduction, operation.integer(2) != 0));
     if (reduction) return plan_fold(s, dtype, reduction_of(dtype, reduction - 1, true));

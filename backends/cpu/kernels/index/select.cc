@@ -1,5 +1,5 @@
-// argwhere and masked_select: results whose size depends on the data. They come in memory that is
-// allocated here: two passes, one that counts in pieces, one that writes the pieces side by side.
+// argwhere and masked_select: results whose size depends on the data, in memory allocated here. One
+// pass counts in chunks, a second writes the results of the chunks one after the other.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +16,7 @@ constexpr int64_t kPiece = 16384;  // elements
 
 int64_t pieces(int64_t count) { return (count + kPiece - 1) / kPiece; }
 
-// Calls body(begin, end, piece) for every piece.
+// Calls body(begin, end, piece) for every chunk.
 template <class Body>
 void each_piece(int64_t count, const Body &body) {
     parallel_for(size_t(pieces(count)), 1, [&](size_t first, size_t last) {
@@ -26,7 +26,7 @@ void each_piece(int64_t count, const Body &body) {
     });
 }
 
-// What an element is made of, and which of its bits make it different from 0: signs do not.
+// Words of an element, with a mask of the bits that make it nonzero (all but the sign).
 template <class W>
 struct Bits {
     W mask;
@@ -45,7 +45,7 @@ struct Bits<Pair> {
     }
 };
 
-constexpr int64_t kBlock = 1024;  // elements that are looked at in one go
+constexpr int64_t kBlock = 1024;  // elements tested together
 
 // Calls body(first, n, element) for blocks of [begin, end), where element(i) is the i-th of them.
 template <class T, class Body>
@@ -63,7 +63,7 @@ void each_block(const T *data, const Offsets &at, int64_t begin, int64_t end, co
     }
 }
 
-// How many of the elements count. Those before each piece come to `before`.
+// Counts the selected elements. `before` receives the number before each chunk.
 template <class T, class Test>
 int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64_t *before) {
     each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
@@ -82,8 +82,8 @@ int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64
     return total;
 }
 
-// Calls body(first, hits, found): which elements of a block, counted from its first, count. Without
-// branches, of which half would be guessed wrong.
+// Calls body(first, hits, found) with the selected indices of each block, relative to its first.
+// Branchless: half of the branches would be mispredicted.
 template <class T, class Test, class Body>
 void each_hit(const T *data, const Test &counts, const Offsets &at, int64_t begin, int64_t end,
               const Body &body) {
@@ -98,7 +98,7 @@ void each_hit(const T *data, const Test &counts, const Offsets &at, int64_t begi
     });
 }
 
-// Coordinates that go through a shape in order.
+// Coordinates that advance through a shape in order.
 struct Coordinates {
     const Shape &shape;
     int64_t at[Shape::kMost];
@@ -112,7 +112,7 @@ struct Coordinates {
         at[shape.ndim - 1] += next - index;
         index = next;
         for (int d = shape.ndim - 1; d > 0 && at[d] >= shape.size[d]; --d) {
-            // Mostly the next line; a division takes longer.
+            // Usually the next line; a division takes longer.
             const int64_t lines = at[d] < 2 * shape.size[d] ? 1 : at[d] / shape.size[d];
             at[d] -= lines * shape.size[d], at[d - 1] += lines;
         }

@@ -1,5 +1,5 @@
-// index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
-// the source that name it. So the result does not depend on the threads, and 16-bit sums are
+// index_add, index_reduce and index_copy: every row of the output is written once, from the source
+// rows whose index selects it. So the result does not depend on the threads, and 16-bit sums are
 // rounded once.
 #include <algorithm>
 #include <cstring>
@@ -13,10 +13,10 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 64 << 10;  // bytes that are worth another thread
+constexpr int64_t kPiece = 64 << 10;  // bytes that justify another thread
 
-// Dense tensors around the dimension that is indexed: output [outer, rows, inner], source [outer,
-// entries, inner].
+// Dense tensors around the indexed dimension: output [outer, rows, inner], source [outer, entries,
+// inner].
 struct Slices {
     int64_t outer = 1, rows, entries, inner = 1;
     int64_t index_step;
@@ -47,7 +47,7 @@ struct Slices {
         const int dim = int(operation.integer(0));
         return dim < 0 ? dim + operation.tensor(0).ndim : dim;
     }
-    // The row that entry i of the index names, or -1.
+    // The row that entry i of the index selects, or -1.
     int64_t row(const Indices &index, int64_t i) const {
         int64_t at = index[i * index_step];
         if (at < 0) at += rows;
@@ -58,18 +58,18 @@ struct Slices {
     }
 };
 
-// `first[row] .. first[row + 1]` are the places in `order` of the entries that name a row, in
-// order.
+// order[first[row] .. first[row + 1]] are the entries that select a row, in ascending order.
 void group(const Slices &slices, const Indices &index, int64_t *first, int64_t *order) {
     std::fill(first, first + slices.rows + 2, 0);
     for (int64_t i = 0; i < slices.entries; ++i) ++first[slices.row(index, i) + 2];
     for (int64_t row = 0; row <= slices.rows; ++row) first[row + 1] += first[row];
-    // Now first[row + 1] is where row begins (entries of no row come before row 0's).
+    // Now first[row + 1] is where row starts (entries that select no row precede row 0's).
     for (int64_t i = 0; i < slices.entries; ++i) order[first[slices.row(index, i) + 1]++] = i;
 }
 
-// Every row that is named: combine(sums, terms, n) for each of its entries, on blocks of the row,
-// then finish(sums, n, entries). Sums begin with the input's row, or with a value of their own.
+// For every selected row: calls combine(sums, terms, n) for each of its entries, on blocks of the
+// row, then finish(sums, n, entries). Sums start with the input's row, or with a value of their
+// own.
 template <class T, class Combine, class Finish>
 void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
                const Combine &combine, const Finish &finish) {
@@ -109,7 +109,7 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
             store_block(to + i, sum, size_t(n));
         }
     };
-    // Rows of one element: a line of them at once.
+    // Rows of one element: processes a whole line of them.
     constexpr int64_t kLine = 1024;
     if (inner == 1 && slices.rows <= kLine && slices.entries <= kLine) {
         const size_t each = slices.grain((slices.rows + slices.entries) * 4 * int64_t(sizeof(S)));
@@ -130,7 +130,7 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
         });
         return;
     }
-    // The mean number of rows read for one that is written.
+    // The mean number of rows read per row written.
     const int64_t reads = 2 + slices.entries / std::max<int64_t>(slices.rows, 1);
     parallel_for(size_t(slices.outer * slices.rows),
                  slices.grain(inner * int64_t(sizeof(T)) * reads), [&](size_t begin, size_t end) {

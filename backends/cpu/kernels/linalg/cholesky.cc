@@ -6,7 +6,7 @@ namespace infini::cpu {
 
 // complex_cholesky: the triangular factor of a Hermitian positive definite matrix.
 
-// The lower triangle of m becomes the factor. False: m is not positive definite.
+// Replaces the lower triangle of m by the factor. False if m is not positive definite.
 inline bool factor_hermitian(Complex *m, int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
         const Complex *top = m + k * n;
@@ -65,8 +65,8 @@ namespace {
 
 constexpr int64_t kPanel = 16;
 
-// The lower triangle of m becomes the factor; above it there are zeros then. False: m is not
-// positive definite. `lines` has room for kPanel rows.
+// Replaces the lower triangle of m by the factor and sets the upper triangle to zeros. False if m
+// is not positive definite. `lines` has room for kPanel rows.
 bool factor(double *m, int64_t n, double *lines) {
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = std::min(first + kPanel, n);
@@ -82,7 +82,7 @@ bool factor(double *m, int64_t n, double *lines) {
                     row[j] -= row[k] * m[j * n + k];
             }
         }
-        // The rest, minus the panel times its transpose, which lies in `lines`.
+        // The trailing matrix, minus the panel times its transpose, which is in `lines`.
         for (int64_t i = last; i < n; ++i)
             for (int64_t k = first; k < last; ++k) lines[(k - first) * n + i] = m[i * n + k];
         const size_t grain = size_t(std::max<int64_t>(8, 8192 / n));
@@ -109,7 +109,7 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
             const int size = int(n);
             int info = 0;
             x.load(m, a.pointer<void>(1), i);
-            // The lower triangle, by columns.
+            // The row-major lower triangle is LAPACK's upper one.
             typed<T>(lapack.spotrf, lapack.dpotrf)("U", &size, m, &size, &info, 1);
             for (int64_t k = 0; k < n; ++k) {
                 if (!(m[k * n + k] > 0)) return false;  // NaN does not always count as a failure

@@ -1,4 +1,4 @@
-// Matrices of complex numbers, given as two tensors of parts: dense rows of doubles, in pairs.
+// Complex matrices, given as two tensors (real and imaginary): dense rows of pairs of doubles.
 #pragma once
 
 #include <limits>
@@ -7,7 +7,7 @@
 
 namespace infini::cpu {
 
-// std::complex looks for infinities in every product.
+// std::complex checks every product for infinities.
 struct Complex {
     double re = 0, im = 0;
 
@@ -37,7 +37,7 @@ inline Complex root(Complex z) {
     return {std::abs(z.im) / (2 * t), std::copysign(t, z.im)};
 }
 
-// A batch of complex matrices; `room` has the doubles of one matrix more than the pairs take.
+// A batch of complex matrices; `room` must hold the pairs plus one matrix of doubles.
 struct ComplexMatrices {
     Matrices re, im;
 
@@ -75,7 +75,7 @@ inline bool has_nan(const Complex *z, int64_t n) {
     return found;
 }
 
-// Divides by a power of 2 so that no square overflows or vanishes, and tells by which.
+// Divides by a power of 2 so that squares neither overflow nor underflow; returns the divisor.
 inline double scale_down(Complex *z, int64_t n) {
     double largest = 0;
     for (int64_t i = 0; i < n; ++i)

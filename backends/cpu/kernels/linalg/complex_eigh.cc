@@ -1,4 +1,4 @@
-// complex_eigh: rotations that make a Hermitian matrix diagonal (Jacobi's method).
+// complex_eigh: diagonalises Hermitian matrices by rotations (Jacobi's method).
 #include "linalg/complex.h"
 
 namespace infini::cpu {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kSweeps = 40;
 
-// Vectors are the rows of v: v m v^H becomes diagonal, and m with it.
+// Diagonalises m in place: v m v^H is diagonal. The vectors are the rows of v.
 bool make_complex_diagonal(Complex *m, Complex *v, int64_t n) {
     for (int64_t i = 0; i < n * n; ++i) v[i] = {i % (n + 1) == 0 ? 1.0 : 0.0, 0};
     double whole = 0;
@@ -69,8 +69,8 @@ std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation) {
         v.store(a, 1, index, m, spare);
     };
     const int64_t lwork = 2 * n + n * n, lrwork = 1 + 5 * n + 2 * n * n, liwork = 3 + 5 * n;
-    // By columns x is its conjugate, of which the upper triangle is read: vectors come out by rows,
-    // conjugated.
+    // In column-major order x is its conjugate, whose upper triangle is read: eigenvectors are
+    // returned as rows, conjugated.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         Complex *rows = as_complex(room), *made = rows + n * n;
         double *values = &made[n * n].re, *work = values + n, *rwork = work + 2 * lwork;
@@ -78,7 +78,7 @@ std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation) {
         int *iwork = reinterpret_cast<int *>(spare + n * n), info = 0;
         const int size = int(n), lsize = int(lwork), lrsize = int(lrwork), lisize = int(liwork);
         x.load(rows, a, 3, index, spare);
-        for (int64_t i = 0; i < n; ++i) {  // what is not read may be anything
+        for (int64_t i = 0; i < n; ++i) {  // elements that are not read may have any value
             rows[i * n + i].im = 0;
             std::fill(rows + i * n + i + 1, rows + (i + 1) * n, Complex{});
         }

@@ -1,14 +1,14 @@
-// LU factors of complex matrices, and equations solved by them.
+// LU factorisation of complex matrices, and the solution of systems with the factors.
 #pragma once
 
 #include "linalg/complex.h"
 
 namespace infini::cpu {
 
-// LAPACK's measure of elements when it looks for a pivot.
+// LAPACK's magnitude for choosing pivots.
 inline double measure(Complex z) { return std::abs(z.re) + std::abs(z.im); }
 
-// pivots[k], from 1 on: the row that was exchanged with row k, as in LAPACK.
+// pivots[k], counted from 1: the row that was swapped with row k, as in LAPACK.
 inline void factor_complex_lu(Complex *m, int64_t rows, int64_t columns, int64_t *pivots) {
     for (int64_t k = 0; k < std::min(rows, columns); ++k) {
         int64_t best = k;
@@ -30,8 +30,8 @@ inline void factor_complex_lu(Complex *m, int64_t rows, int64_t columns, int64_t
     }
 }
 
-// b, n x columns, becomes the x with m x = b, from the factors of m. False: m has a pivot of 0, or one
-// that is not a number.
+// Replaces b, n x columns, by the x with m x = b, given the factors of m. False if m has a pivot
+// that is 0 or NaN.
 inline bool solve_complex_lu(const Complex *lu, int64_t n, const int64_t *pivots, Complex *b,
                              int64_t columns) {
     for (int64_t k = 0; k < n; ++k)

@@ -1,15 +1,15 @@
-// complex_qr: Householder's reflections on complex matrices.
+// complex_qr: Householder reflections on complex matrices.
 #include "linalg/complex.h"
 
 namespace infini::cpu {
 namespace {
 
-// q: m x k, r: k x n, from x: m x n, which is overwritten. v: m numbers, taus: k. The diagonal of r
-// is real, as LAPACK's is.
+// q: m x k, r: k x n, from x: m x n, which is overwritten. v: m elements, taus: k. The diagonal of
+// r is real, as in LAPACK.
 void factor_complex_qr(Complex *x, int64_t m, int64_t n, Complex *q, Complex *r, Complex *v,
                        Complex *taus) {
     const int64_t k = std::min(m, n);
-    // x = H_0 H_1 ... R with H = 1 - tau v v^H, where v stays below the diagonal of x.
+    // x = H_0 H_1 ... R with H = 1 - tau v v^H, where v is kept below the diagonal of x.
     auto reflect = [&](Complex *c, int64_t columns, int64_t from, int64_t step, Complex tau) {
         for (int64_t j = from; j < columns; ++j) {
             Complex sum;
@@ -22,14 +22,14 @@ void factor_complex_qr(Complex *x, int64_t m, int64_t n, Complex *q, Complex *r,
         for (int64_t i = s + 1; i < m; ++i) below += squared(x[i * n + s]);
         const Complex first = x[s * n + s];
         taus[s] = {};
-        if (below < 1e-60) {  // of a matrix whose largest element is 1
+        if (below < 1e-60) {  // relative to a largest element of 1
             for (int64_t i = s + 1; i < m; ++i) x[i * n + s] = {};
             if (first.im == 0) continue;
             below = 0;
         }
         const double length = -std::copysign(std::sqrt(below + squared(first)), first.re);
         taus[s] = {(length - first.re) / length, -first.im / length};
-        // The vector is scaled so that its first element, which has no place, is 1.
+        // The vector is scaled so that its first element, which is not stored, is 1.
         const Complex scale = first - Complex{length, 0};
         v[s] = {1, 0};
         for (int64_t i = s + 1; i < m; ++i) v[i] = x[i * n + s] = x[i * n + s] / scale;

@@ -1,5 +1,5 @@
-// complex_svd: rotations that make the columns of a matrix orthogonal (one-sided Jacobi's method).
-// Columns lie as rows. The left vectors of singular values of 0 are made up.
+// complex_svd: rotations that make the columns of a matrix orthogonal (one-sided Jacobi method).
+// Columns are stored as rows. Left vectors of singular values of 0 are completed to a basis.
 #include "linalg/complex.h"
 
 namespace infini::cpu {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kSvdSweeps = 40;
 
-// x: n rows of m numbers, the columns of a matrix with m >= n; v: n rows of n.
+// x: n rows of m elements, the columns of a matrix with m >= n; v: n rows of n.
 bool make_orthogonal(Complex *x, Complex *v, int64_t m, int64_t n) {
     for (int64_t i = 0; i < n * n; ++i) v[i] = {i % (n + 1) == 0 ? 1.0 : 0.0, 0};
     double whole = 0;
@@ -23,11 +23,11 @@ bool make_orthogonal(Complex *x, Complex *v, int64_t m, int64_t n) {
                     off += conj(one[k]) * two[k];
                 }
                 const double g = size(off);
-                // What is left of a column that depends on others has no direction.
+                // The remainder of a linearly dependent column has no direction.
                 const bool is_rest = std::min(a, b) <= 1e-32 * whole;
                 if (g == 0 || is_rest || g <= 1e-15 * std::sqrt(a * b)) continue;
                 done = false;
-                const Complex phase = conj(off * (1 / g));  // turns column q in p's direction
+                const Complex phase = conj(off * (1 / g));  // gives column q the phase of p
                 const double zeta = (b - a) / (2 * g);
                 const double t =
                     std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
@@ -47,7 +47,7 @@ bool make_orthogonal(Complex *x, Complex *v, int64_t m, int64_t n) {
     return false;
 }
 
-// Row `at` of length m becomes one of size 1 that is orthogonal to the rows before it.
+// Replaces row `at` of length m by a unit vector orthogonal to the rows before it.
 void make_up(Complex *rows, int64_t at, int64_t m) {
     Complex *row = rows + at * m;
     for (int64_t axis = 0; axis < m; ++axis) {
@@ -69,7 +69,7 @@ void make_up(Complex *rows, int64_t at, int64_t m) {
 std::unique_ptr<Plan> plan_complex_svd(const Operation &operation) {
     const ComplexMatrices u(operation, 0, 2), vh(operation, 3, 2), x(operation, 5, 2);
     const Matrices s(operation.tensor(2), 1);
-    // Of a wide matrix the conjugate transpose is factored.
+    // A wide matrix is factored as its conjugate transpose.
     const int64_t rows = x.rows(), columns = x.columns(), k = std::min(rows, columns);
     const int64_t m = std::max(rows, columns);
     const bool wide = rows < columns;
@@ -100,7 +100,7 @@ std::unique_ptr<Plan> plan_complex_svd(const Operation &operation) {
             if (value <= least) make_up(left, i, m);
         }
         s.store(a.pointer<void>(2), index, values);
-        // x = sum of left[i]^T values[i] conj(v row i); exchanged for a wide one.
+        // x = sum of left[i]^T values[i] conj(v row i); swapped for a wide matrix.
         Complex *one = given, *two = lines;  // u, vh
         for (int64_t i = 0; i < k; ++i) {
             const Complex *turned = v + order[i] * k;
@@ -117,7 +117,7 @@ std::unique_ptr<Plan> plan_complex_svd(const Operation &operation) {
     const int64_t spare = std::max(rows * columns, m * k) + k;
     const int64_t lwork = k * k + 2 * k + kLapackBlock * (m + k);
     const int64_t lrwork = std::max(5 * k * k + 5 * k, 2 * m * k + 2 * k * k + k);
-    // By columns x is its transpose, conj(V) S U^T: V^H and U come out by rows.
+    // In column-major order x is its transpose, conj(V) S U^T: V^H and U are returned as rows.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         Complex *matrix = as_complex(room), *left = matrix + rows * columns;
         Complex *right = left + rows * k;

@@ -1,4 +1,4 @@
-// Shared by the kernels of linear algebra: matrices of a batch as dense doubles, products, and a
+// Common code of the linear algebra kernels: matrices of a batch as dense doubles, products, and a
 // loop over the batch.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace infini::cpu {
 
 // ---- Batches ------------------------------------------------------------------------------------
 
-// A tensor as a batch of matrices, of vectors (one row) or of numbers: `trailing` dimensions.
+// A tensor as a batch of matrices, of vectors (one row) or of scalars: `trailing` dimensions.
 struct Matrices {
     Offsets batch;  // in bytes
     int dtype = 0;
@@ -38,7 +38,7 @@ struct Matrices {
     int64_t count() const { return batch.count(); }
     int64_t size() const { return rows * columns; }
 
-    // Rows one after the other, without gaps.
+    // Contiguous rows.
     template <class C>
     void load(C *to, const void *data, int64_t index) const {
         const char *from = static_cast<const char *>(data) + batch(index);
@@ -55,8 +55,9 @@ struct Matrices {
     }
 };
 
-// A plan that calls body(arguments, index, room) for every matrix of a batch, with room for that
-// many doubles. Matrices are divided among a few threads; the remaining threads are used inside.
+// A plan that calls body(arguments, index, room) for every matrix of a batch, where room holds the
+// given number of doubles. A few threads divide the matrices; the remaining threads are used
+// inside.
 template <class Body>
 std::unique_ptr<Plan> plan_batch(int64_t count, int64_t doubles, int64_t work, const Body &body) {
     const int64_t worth = std::max<int64_t>(1, count * std::max<int64_t>(work, 1) / 32768);
@@ -110,7 +111,7 @@ inline void set_identity(double *m, int64_t rows, int64_t columns) {
 
 // ---- Products -----------------------------------------------------------------------------------
 
-// A matrix within another: the distance between its rows.
+// A submatrix, with the distance between its rows.
 struct Block {
     double *data;
     int64_t pitch;
@@ -123,7 +124,7 @@ struct ConstBlock {
     ConstBlock(const Block &block) : data(block.data), pitch(block.pitch) {}
 };
 
-// c += sign f p for some rows: f has `width` columns, p as many rows.
+// c += sign f p for kRows rows: f has `width` columns, p as many rows.
 template <int kRows>
 inline void add_product_rows(Block c, ConstBlock f, ConstBlock p, int64_t width, int64_t columns,
                              double sign) {
@@ -159,10 +160,10 @@ inline void add_product_range(Block c, ConstBlock f, ConstBlock p, int64_t rows,
     for (; i < rows; ++i) add_product_rows<1>(at(c), at(f), p, width, columns, sign);
 }
 
-// c += sign f p, on several threads when that is worth it.
+// c += sign f p, on several threads if it pays off.
 inline void add_product(Block c, ConstBlock f, ConstBlock p, int64_t rows, int64_t width,
                         int64_t columns, double sign) {
-    constexpr int64_t kDepth = 64;  // rows of p that stay in a cache
+    constexpr int64_t kDepth = 64;  // rows of p that stay in the cache
     if (rows <= 0 || columns <= 0) return;
     const int64_t each = std::max<int64_t>(1, width * columns);
     const size_t grain = size_t(std::max<int64_t>(4, 65536 / each));

@@ -1,23 +1,23 @@
-// eig: a complex matrix becomes one with one diagonal below the main one by reflections, and that
-// triangular by rotations (QR with shifts). Eigenvectors come from the triangle.
+// eig: reduces a complex matrix to Hessenberg form by reflections, and that to triangular form by
+// rotations (shifted QR). Eigenvectors are computed from the triangular matrix.
 #include "linalg/complex.h"
 
 namespace infini::cpu {
 namespace {
 
-constexpr int kEigTries = 200;  // for each eigenvalue
+constexpr int kEigTries = 200;  // per eigenvalue
 
 struct Schur {
     Complex *t, *z;  // n x n: z t z^H is the matrix
     int64_t n;
 
-    // t = 1 - 2 v v^H from both sides, for each column.
+    // Applies 1 - 2 v v^H to t from both sides, for each column.
     void make_hessenberg(Complex *v) const {
         for (int64_t i = 0; i < n * n; ++i) z[i] = {i % (n + 1) == 0 ? 1.0 : 0.0, 0};
         for (int64_t k = 0; k + 2 < n; ++k) {
             double below = 0;
             for (int64_t i = k + 2; i < n; ++i) below += squared(t[i * n + k]);
-            if (below < 1e-60) {  // of a matrix whose largest element is 1
+            if (below < 1e-60) {  // relative to a largest element of 1
                 for (int64_t i = k + 2; i < n; ++i) t[i * n + k] = {};
                 continue;
             }
@@ -45,7 +45,7 @@ struct Schur {
         }
     }
 
-    // False: it takes too long.
+    // False if it does not converge.
     bool make_triangular(double *cosines, Complex *sines) const {
         constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
         int64_t last = n - 1;
@@ -55,7 +55,7 @@ struct Schur {
                 const double around =
                     size(t[first * n + first]) + size(t[(first - 1) * n + first - 1]);
                 Complex &low = t[first * n + first - 1];
-                // The largest element is 1: less than this is error of rounding.
+                // The largest element is 1: smaller values are rounding errors.
                 if (size(low) <= kEpsilon * std::max(around, 1.0)) {
                     low = {};
                     break;
@@ -69,7 +69,7 @@ struct Schur {
             const Complex shift =
                 tries % 10 == 0 ? Complex{size(t[last * n + last - 1]), 0} : shift_of(last);
             for (int64_t i = first; i <= last; ++i) t[i * n + i] -= shift;
-            // t = Q R, then R Q, of the block; the rest of the rows and columns follow.
+            // t = Q R, then R Q, for the block; the other rows and columns are updated accordingly.
             for (int64_t k = first; k < last; ++k) {
                 const Complex x = t[k * n + k], y = t[(k + 1) * n + k];
                 const double r = std::hypot(size(x), size(y)), head = size(x);
@@ -98,7 +98,7 @@ struct Schur {
         return true;
     }
 
-    // Wilkinson's: the eigenvalue of the last 2 x 2 block that is nearer to its corner.
+    // Wilkinson's shift: the eigenvalue of the last 2 x 2 block that is closer to its corner.
     Complex shift_of(int64_t last) const {
         const Complex a = t[(last - 1) * n + last - 1], b = t[(last - 1) * n + last];
         const Complex c = t[last * n + last - 1], d = t[last * n + last];
@@ -109,7 +109,7 @@ struct Schur {
         return size(below) == 0 ? d - square : d - bc / below;
     }
 
-    // Columns of `vectors`, of size 1. v: n numbers.
+    // Columns of `vectors`, with norm 1. v: n elements.
     void make_vectors(Complex *vectors, Complex *v) const {
         double norm = 0;
         for (int64_t i = 0; i < n * n; ++i) norm = std::max(norm, size(t[i]));
@@ -180,7 +180,7 @@ std::unique_ptr<Plan> plan_eig(const Operation &operation) {
             lapack.dgeev("N", "V", &size, room, &size, re, im, nullptr, &size, made, &size, work,
                          &lsize, &info, 1, 1);
             if (info != 0) return false;
-            // Of a pair of conjugates: the real parts, then the imaginary ones.
+            // For a conjugate pair LAPACK stores the real parts, then the imaginary parts.
             for (int64_t k = 0; k < n; ++k) {
                 values[k] = {re[k], im[k]};
                 const bool second = im[k] < 0, is_pair = im[k] != 0;

@@ -1,14 +1,14 @@
-// Eigenvalues and eigenvectors of a symmetric matrix: it becomes tridiagonal by reflections, and
-// that diagonal by rotations (the QL method with implicit shifts). The eigenvectors are the rows of
-// Z, where rotations are quick.
+// Eigenvalues and eigenvectors of a symmetric matrix: reduced to tridiagonal form by reflections,
+// and that to diagonal form by rotations (the QL method with implicit shifts). The eigenvectors are
+// the rows of Z, which makes rotations contiguous.
 #pragma once
 
 #include "linalg/qr.h"
 
 namespace infini::cpu {
 
-constexpr int kEighTries = 60;         // for each eigenvalue
-constexpr double kNegligible = 1e-19;  // beside the largest element
+constexpr int kEighTries = 60;         // per eigenvalue
+constexpr double kNegligible = 1e-19;  // relative to the largest element
 
 struct Eigh {
     int64_t n;
@@ -23,7 +23,7 @@ struct Eigh {
     double *line(double *room) const { return tau(room) + n; }
     double *turns(double *room) const { return line(room) + n; }  // pairs of cosine and sine
 
-    // m = H T H^T, where T is tridiagonal. The vectors of the reflections that make H stay in m.
+    // m = H T H^T, where T is tridiagonal. The Householder vectors of H are kept in m.
     void make_tridiagonal(double *room) const {
         double *m = matrix(room), *d = diagonal(room), *e = beside(room), *w = line(room);
         double *v = turns(room);
@@ -36,7 +36,7 @@ struct Eigh {
             if (t == 0) continue;
             v[0] = 1;
             for (int64_t i = 1; i < rest; ++i) v[i] = corner[i * n];
-            // The rest minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v.
+            // The trailing matrix minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v.
             double *block = m + first * n + first;
             const size_t grain = size_t(std::max<int64_t>(8, 16384 / rest));
             parallel_for(size_t(rest), grain, [=, this](size_t begin, size_t end) {
@@ -54,8 +54,8 @@ struct Eigh {
         if (n) d[n - 1] = m[n * n - 1], e[n - 1] = 0;
     }
 
-    // Rotations between the neighbours [first, last), from the last one on, for the rows of Z. What
-    // the next rotation needs of a row stays in registers.
+    // Applies the rotations of neighbours in [first, last), starting from the last, to the rows of
+    // Z. Values that the next rotation needs are kept in registers.
     void turn_rows(double *room, int64_t first, int64_t last) const {
         double *rows = z(room);
         const double *cs = turns(room);
@@ -90,19 +90,19 @@ struct Eigh {
         });
     }
 
-    // False: it takes too long, as with NaN.
+    // False if it does not converge, for example with NaN.
     bool make_diagonal(double *room) const {
         double *d = diagonal(room), *e = beside(room), *cs = turns(room);
         constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-        // What is far below the rounding errors of the largest would only take time, and rotations
-        // of subnormal numbers would not be orthogonal.
+        // Elements far below the rounding errors of the largest one are dropped: they would only
+        // take time, and rotations of subnormal numbers would not be orthogonal.
         double least = 0;
         for (int64_t i = 0; i < n; ++i)
             least = std::max({least, std::abs(d[i]), i + 1 < n ? std::abs(e[i]) : 0.0});
         least *= kNegligible;
         for (int64_t k = 0; k < n; ++k)
             for (int tries = 0;; ++tries) {
-                int64_t last = k;  // where the matrix falls into parts
+                int64_t last = k;  // the end of the unreduced block
                 while (last + 1 < n &&
                        !(std::abs(e[last]) <=
                          std::max(least, kEpsilon * (std::abs(d[last]) + std::abs(d[last + 1])))))
@@ -116,7 +116,7 @@ struct Eigh {
                 for (; i >= k; --i) {
                     const double f = s * e[i], b = c * e[i], r = std::hypot(f, g);
                     e[i + 1] = r;
-                    if (r == 0) {  // it falls apart here
+                    if (r == 0) {  // the block splits here
                         d[i + 1] -= p, e[last] = 0;
                         break;
                     }
@@ -135,7 +135,7 @@ struct Eigh {
         return true;
     }
 
-    // The eigenvalues come to `diagonal`, their vectors to the rows of `matrix`. False: NaN does.
+    // Stores the eigenvalues in `diagonal`, their vectors in the rows of `matrix`. False for NaN.
     bool run(double *room) const {
         double *m = matrix(room), *rows = z(room), *d = diagonal(room);
         for (int64_t i = 0; i < n; ++i)

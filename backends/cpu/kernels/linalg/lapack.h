@@ -1,5 +1,5 @@
-// LAPACK instead of our own kernels, for matrices for which it was measured to be faster. It is
-// column-major, so a matrix that was loaded by rows is transposed there.
+// LAPACK instead of the built-in kernels, for matrices for which it was measured to be faster. It
+// is column-major, so a matrix that was loaded by rows appears transposed.
 #pragma once
 
 #include <limits>
@@ -11,11 +11,11 @@
 namespace infini::cpu {
 
 // LAPACK uses one thread per matrix (OpenBLAS's own threads spin while they wait, which is very
-// slow on a busy machine), our own kernels use all threads. Measured with OpenBLAS 0.3.34 and
+// slow on a busy machine), the built-in kernels use all threads. Measured with OpenBLAS 0.3.34 and
 // AVX-512.
 struct LapackCase {
-    int64_t from;  // the smaller dimension from which it is faster than our own on one thread
-    int64_t gain;  // how many times, for matrices of 512 and more
+    int64_t from;  // the smaller dimension from which it is faster than one built-in thread
+    int64_t gain;  // the speedup for matrices of 512 and more
 };
 constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
 constexpr LapackCase kLapackCholesky = {32, 3};
@@ -24,11 +24,11 @@ constexpr LapackCase kLapackLu = {160, 3};  // in double precision
 constexpr LapackCase kLapackLuFactor = {48, 3};
 constexpr LapackCase kLapackQr = {80, 4};
 constexpr LapackCase kLapackSvd = {24, 12};
-constexpr LapackCase kLapackComplex = {8, kLapackThreads};  // our own are plain loops
+constexpr LapackCase kLapackComplex = {8, kLapackThreads};  // the built-in ones are plain loops
 constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
 constexpr int64_t kLapackMost = 16384;  // sizes of workspaces stay within an int
 
-// Null: our own kernel is faster for these matrices, or there is no library.
+// Null if the built-in kernel is faster for these matrices, or there is no library.
 inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
     const int64_t threads = int64_t(thread_count()), busy = std::min(x.count(), threads);
     const bool is_large = std::min(x.rows, x.columns) >= which.from ||
@@ -39,14 +39,14 @@ inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
 }
 
 // plan_batch for the matrices of x. Where LAPACK is used, by_lapack(lapack, arguments, index, room)
-// comes first, with room for `lapack_doubles`. It returns false, with nothing stored, to leave a
-// matrix to `body`: one with NaN or infinity, a singular one, one that does not converge. Their
-// results are then the same with any library or none.
+// is called first, with room for `lapack_doubles`. It returns false, with nothing stored, to leave
+// a matrix to `body`: one with NaN or infinity, a singular one, or one that does not converge.
+// Their results are then the same with or without a library.
 template <class ByLapack, class Body>
 std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, const LapackCase &which,
                                        int64_t lapack_doubles, const ByLapack &by_lapack,
                                        int64_t doubles, int64_t work, const Body &body) {
-    constexpr int64_t kWork = 32768;  // each matrix is worth a thread
+    constexpr int64_t kWork = 32768;  // each matrix justifies a thread
     const Lapack *lapack = lapack_for(x, which);
     if (!lapack) return plan_batch(x.count(), doubles, work, body);
     return plan_batch(x.count(), std::max(lapack_doubles, doubles), kWork,
@@ -67,13 +67,13 @@ bool is_finite(const T *x, int64_t n) {
     return finite;
 }
 
-// Calls by_lapack(T()) with the type in which LAPACK computes the factors of x: its own.
+// Calls by_lapack(T()) with the type in which LAPACK factors x: its own dtype.
 template <class ByLapack>
 bool in_type_of(const Matrices &x, const ByLapack &by_lapack) {
     return x.dtype == INFINI_DTYPE_F32 ? by_lapack(float()) : by_lapack(double());
 }
 
-// A function of LAPACK for elements of that type.
+// Selects the LAPACK function for elements of type T.
 template <class T, class Single, class Double>
 auto typed(Single single_precision, Double double_precision) {
     if constexpr (std::is_same_v<T, float>)

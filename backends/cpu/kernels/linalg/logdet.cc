@@ -5,10 +5,10 @@ namespace infini::cpu {
 namespace {
 
 struct LogDet {
-    double sign, log;  // 0 and -infinity: a pivot is 0
+    double sign, log;  // 0 and -infinity if a pivot is 0
 };
 
-// An n x n matrix and what factor_lu made of it. Swaps are in the n doubles after it.
+// An n x n matrix factored by factor_lu. Swaps are in the n doubles after it.
 struct Factors {
     double *m;
     int64_t n, pivots;
@@ -33,8 +33,8 @@ LogDet log_det(const Factors &lu) {
 }
 
 double det(const Factors &lu) {
-    if (lu.pivots < lu.n) return lu.pivot(lu.pivots) * 0;  // NaN stays
-    // The exponent is kept apart, so that only the result can leave the range.
+    if (lu.pivots < lu.n) return lu.pivot(lu.pivots) * 0;  // NaN propagates
+    // The exponent is kept separately, so that only the result can overflow or underflow.
     double product = 1;
     int64_t exponent = 0;
     for (int64_t k = 0; k < lu.n; ++k) {

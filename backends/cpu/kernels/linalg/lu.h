@@ -1,15 +1,15 @@
-// LU factors with partial pivoting, and equations solved by them.
+// LU factorisation with partial pivoting, and the solution of systems with the factors.
 #pragma once
 
 #include "linalg/lapack.h"
 
 namespace infini::cpu {
 
-constexpr int64_t kPanel = 16;  // columns that are factored before the rest is updated
+constexpr int64_t kPanel = 16;  // columns that are factored before the trailing matrix is updated
 
-// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row
-// k was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
-// greater than `least` (or NaN), where it stops.
+// Factors the n x n matrix m in place: L below the diagonal, whose own diagonal is 1, and U. Row k
+// was swapped with row swaps[k]. Returns the number of pivots: n, or fewer if one is not greater
+// than `least` (or NaN), where it stops.
 inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = std::min(first + kPanel, n);
@@ -27,7 +27,8 @@ inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
                 for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * m[k * n + j];
             }
         }
-        // What lies right of the panel: its own rows one after the other, then all rows below.
+        // The matrix to the right of the panel: first its own rows, one by one, then all rows
+        // below.
         const ConstBlock panel(m + first * n + last, n);
         for (int64_t i = first + 1; i < last; ++i)
             add_product_rows<1>({m + i * n + last, n}, {m + i * n + first, n}, panel, i - first,
@@ -38,8 +39,8 @@ inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     return n;
 }
 
-// The same of a finite matrix that is stored by columns, with `swaps` that count from 1. False: a
-// pivot is too small, also for the reciprocal by which LAPACK multiplies.
+// The same for a finite column-major matrix, with `swaps` counted from 1. False if a pivot is too
+// small, also for the reciprocal by which LAPACK multiplies.
 inline bool factor_lu(const Lapack &lapack, double *m, int n, int *swaps, double least) {
     int info = 0;
     if (!is_finite(m, int64_t(n) * n)) return false;
@@ -50,7 +51,7 @@ inline bool factor_lu(const Lapack &lapack, double *m, int n, int *swaps, double
     return info == 0;
 }
 
-// The columns [begin, end) of b, of that pitch, become those of the solution.
+// Replaces columns [begin, end) of b, which has the given pitch, by those of the solution.
 inline void solve_columns(const double *lu, int64_t n, const int64_t *swaps, double *b,
                           int64_t pitch, int64_t begin, int64_t end) {
     const int64_t count = end - begin;
@@ -78,7 +79,7 @@ inline void solve_columns(const double *lu, int64_t n, const int64_t *swaps, dou
     }
 }
 
-// b, n x columns, becomes the x with m x = b, from the factors of m.
+// Replaces b, n x columns, by the x with m x = b, given the factors of m.
 inline void solve_lu(const double *lu, int64_t n, const int64_t *swaps, double *b,
                      int64_t columns) {
     const int64_t some = std::clamp<int64_t>(65536 / std::max<int64_t>(1, n * n), 16, 64);

@@ -1,12 +1,12 @@
-// lu_factor: L and U of complex matrices in one, with the rows that were exchanged. Matrices whose
-// imaginary parts are all 0 are factored as real ones.
+// lu_factor: packed L and U of complex matrices, with the row swaps. Matrices whose imaginary parts
+// are all 0 are factored as real ones.
 #include "linalg/complex_lu.h"
 #include "linalg/lu.h"
 
 namespace infini::cpu {
 namespace {
 
-// factor_complex_lu for real numbers, by panels of columns.
+// factor_complex_lu for real matrices, by panels of columns.
 void factor_real_lu(double *m, int64_t rows, int64_t columns, int64_t *pivots) {
     const int64_t count = std::min(rows, columns);
     for (int64_t first = 0; first < count; first += kPanel) {
@@ -25,7 +25,8 @@ void factor_real_lu(double *m, int64_t rows, int64_t columns, int64_t *pivots) {
                 for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * line[j];
             }
         }
-        // What lies right of the panel: its own rows one after the other, then all rows below.
+        // The matrix to the right of the panel: first its own rows, one by one, then all rows
+        // below.
         const ConstBlock panel(m + first * columns + last, columns);
         for (int64_t i = first + 1; i < last; ++i)
             add_product_rows<1>({m + i * columns + last, columns},
@@ -59,7 +60,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         for (int64_t i = 0; i < k; ++i)
             reinterpret_cast<int32_t *>(to)[i * step] = int32_t(swaps[i]);
     };
-    // One number for all imaginary parts: most likely the matrices are real.
+    // A single value for all imaginary parts: most likely the matrices are real.
     const bool is_flat = is_one_number(operation.tensor(4));
     const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
@@ -84,7 +85,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
         }
         x_columns.load(as_complex(room), a, 3, index, spare);
         if (!is_finite(room, 2 * m * n)) return false;
-        lapack.zgetrf(&rows, &columns, room, &rows, swaps, &info);  // a pivot of 0 is no failure
+        lapack.zgetrf(&rows, &columns, room, &rows, swaps, &info);  // a pivot of 0 is not an error
         if (info < 0) return false;
         lu_columns.store(a, 0, index, as_complex(room), spare);
         store_swaps(a, index, swaps);

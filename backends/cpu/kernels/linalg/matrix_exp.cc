@@ -1,5 +1,5 @@
-// matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of
-// degree 13 (Higham, 2005), which is then squared as often.
+// matrix_exp: x is halved until its norm is small; e^x is then the Pade approximant of degree 13
+// (Higham, 2005), which is squared as many times.
 #include <limits>
 
 #include "linalg/lu.h"
@@ -33,7 +33,7 @@ struct Exponential {
         std::fill(c, c + size(), 0.0);
         add_product({c, n}, {a, n}, {b, n}, n, n, n, 1);
     }
-    // The coefficients of three powers and, if it is not 0, of 1.
+    // The coefficients of three powers and, if it is not 0, of the identity.
     void combine(double *y, const double *const *powers, double c2, double c4, double c6,
                  double c0) const {
         for (int64_t i = 0; i < size(); ++i)
@@ -42,7 +42,7 @@ struct Exponential {
             for (int64_t i = 0; i < n; ++i) y[i * n + i] += c0;
     }
 
-    // The largest sum of the absolute values of a column.
+    // The 1-norm: the largest sum of absolute values of a column.
     double norm(const double *m) const {
         double most = 0;
         for (int64_t j = 0; j < n; ++j) {
@@ -53,7 +53,7 @@ struct Exponential {
         return most;
     }
 
-    // The matrix at the beginning of the room becomes its exponential.
+    // Replaces the matrix at the start of `room` by its exponential.
     void run(double *room) const {
         double *x = room, *x2 = x + size(), *x4 = x2 + size(), *x6 = x4 + size();
         double *u = x6 + size(), *v = u + size(), *spare = v + size();

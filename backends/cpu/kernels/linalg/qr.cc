@@ -1,4 +1,4 @@
-// qr: the factors of a matrix by reflections.
+// qr: the factors of a matrix by Householder reflections.
 #include "linalg/qr.h"
 
 #include "linalg/lapack.h"

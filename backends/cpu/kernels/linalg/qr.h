@@ -1,16 +1,16 @@
-// Householder's reflections, 1 - tau v v^T with v = (1, ...), and the factors that they make.
+// Householder reflections, 1 - tau v v^T with v = (1, ...), and QR factors made of them.
 #pragma once
 
 #include "linalg/dense.h"
 
 namespace infini::cpu {
 
-// The length of n numbers, `step` apart; nothing on the way leaves the range.
+// The 2-norm of n elements, `step` apart; scaled so that no intermediate value overflows.
 inline double length(const double *x, int64_t n, int64_t step) {
     double most = 0;
     for (int64_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i * step]));
     if (most == 0 || !std::isfinite(most)) {
-        for (int64_t i = 0; i < n; ++i) most += x[i * step] * 0;  // NaN stays
+        for (int64_t i = 0; i < n; ++i) most += x[i * step] * 0;  // NaN propagates
         return most;
     }
     double sum = 0;
@@ -21,13 +21,13 @@ inline double length(const double *x, int64_t n, int64_t step) {
     return most * std::sqrt(sum);
 }
 
-// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
+// Makes the reflection that maps x to (result, 0, ...): x[0] becomes the result, the other elements
 // those of v. Returns tau.
 inline double make_reflection(double *x, int64_t n, int64_t step) {
     constexpr double kSmall = 0x1p-900, kScale = 0x1p+600;
     const double below = n > 1 ? length(x + step, n - 1, step) : 0;
     if (below == 0) return 0;
-    if (below < kSmall && std::abs(x[0]) < kSmall) {  // subnormal numbers would lose tau's digits
+    if (below < kSmall && std::abs(x[0]) < kSmall) {  // subnormal numbers would make tau inaccurate
         for (int64_t i = 0; i < n; ++i) x[i * step] *= kScale;
         const double tau = make_reflection(x, n, step);
         x[0] /= kScale;
@@ -39,7 +39,7 @@ inline double make_reflection(double *x, int64_t n, int64_t step) {
     return (result - first) / result;
 }
 
-// Reflects the columns of a block of `rows` rows. `line` has room for a row.
+// Applies a reflection to the columns of a block of `rows` rows. `line` has room for a row.
 inline void reflect(Block block, int64_t rows, int64_t columns, const double *v, int64_t step,
                     double tau, double *line) {
     if (tau == 0 || columns <= 0) return;
@@ -56,7 +56,7 @@ inline void reflect(Block block, int64_t rows, int64_t columns, const double *v,
     });
 }
 
-// The rows x columns matrix m becomes R, and below the diagonal the vectors of the reflections.
+// Replaces the rows x columns matrix m by R and, below the diagonal, the Householder vectors.
 inline void factor_qr(double *m, int64_t rows, int64_t columns, double *tau, double *line) {
     for (int64_t k = 0; k < std::min(rows, columns); ++k) {
         double *corner = m + k * columns + k;
@@ -65,8 +65,8 @@ inline void factor_qr(double *m, int64_t rows, int64_t columns, double *tau, dou
     }
 }
 
-// The first `count` columns of Q, from the first `count` reflections: those of the columns of m, of
-// that pitch, each beginning `below` rows under the diagonal.
+// The first `count` columns of Q, from the first `count` reflections: their vectors are the columns
+// of m, with the given pitch, each starting `below` rows under the diagonal.
 inline void make_q(double *q, int64_t rows, int64_t count, const double *m, int64_t pitch,
                    const double *tau, double *line, int64_t below = 0) {
     set_identity(q, rows, count);

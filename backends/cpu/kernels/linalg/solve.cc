@@ -1,4 +1,4 @@
-// inverse and solve: equations by LU factors, complex ones too; those of triangular matrices by
+// inverse and solve: systems solved by LU factors, also complex ones; triangular systems by
 // substitution.
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace infini::cpu {
 
-// complex_inverse and complex_solve: equations by LU factors.
+// complex_inverse and complex_solve: systems solved by LU factors.
 inline void set_identity(Complex *m, int64_t n) {
     std::fill(m, m + n * n, Complex{});
     for (int64_t i = 0; i < n; ++i) m[i * n + i] = {1, 0};
@@ -23,7 +23,7 @@ inline std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
     const ComplexMatrices x_columns = x.transposed(), m_columns = m.transposed();
     const ComplexMatrices b_columns = b.transposed();
     const int64_t n = m.rows(), columns = x.columns(), spare = std::max(n * n, n * columns);
-    // The matrix, the right-hand sides, room to load them, n integers.
+    // The matrix, the right-hand sides, memory to load them, n integers.
     const int64_t doubles = 2 * n * (n + columns) + spare + n;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         Complex *matrix = as_complex(room), *sides = matrix + n * n;
@@ -59,10 +59,10 @@ inline std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
                             n * n * (n + columns) * 4, body);
 }
 
-// Equations with a triangular matrix: by substitution, four rows at a time.
+// Triangular systems: by substitution, four rows at a time.
 enum class Triangle { kNone, kLower, kUpper };
 
-// Is an n x n matrix triangular, with a diagonal that can be divided by?
+// Whether an n x n matrix is triangular with a finite nonzero diagonal.
 inline Triangle triangle_of(const double *m, int64_t n) {
     bool lower = true, upper = true;
     for (int64_t i = 0; i < n && (lower || upper); ++i) {
@@ -76,7 +76,7 @@ inline Triangle triangle_of(const double *m, int64_t n) {
     return lower ? Triangle::kLower : upper ? Triangle::kUpper : Triangle::kNone;
 }
 
-// x, `columns` apart: right-hand sides that become solutions, `count` vectors V of columns.
+// x, with a pitch of `columns`: `count` vectors V of right-hand sides, replaced by solutions.
 template <class V, int count>
 void substitute(const double *m, int64_t n, bool upper, double *x, int64_t columns) {
     constexpr int64_t width = int64_t(kLanes<V>);
@@ -120,7 +120,7 @@ void substitute(const double *m, int64_t n, bool upper, double *x, int64_t colum
     for (; r < n; ++r) solve(std::integral_constant<int, 1>{}, r);
 }
 
-// x [n, columns] becomes the solution of m x = b, which it holds.
+// Replaces x [n, columns], which holds b, by the solution of m x = b.
 inline void solve_triangular(const double *m, int64_t n, Triangle triangle, double *x,
                              int64_t columns) {
     constexpr int64_t kTile = 2 * int64_t(kWidth<double>);
@@ -146,7 +146,7 @@ inline void solve_triangular(const double *m, int64_t n, Triangle triangle, doub
 
 namespace {
 
-// `room`: the n x n matrix, n integers, then the right-hand sides, which become the solutions.
+// `room`: the n x n matrix, n integers, then the right-hand sides, replaced by the solutions.
 void solve(double *room, int64_t n, double *sides, int64_t columns) {
     int64_t *swaps = reinterpret_cast<int64_t *>(room + n * n);
     if (factor_lu(room, n, swaps, 0) == n)
@@ -158,7 +158,7 @@ void solve(double *room, int64_t n, double *sides, int64_t columns) {
 std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
     const Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     const int64_t n = x.rows, lwork = kLapackBlock * n;
-    // The inverse of the transpose is the transpose of the inverse.
+    // LAPACK inverts the transpose, which gives the transpose of the inverse.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         int *swaps = reinterpret_cast<int *>(room + n * n), info = 0;
         double *work = room + n * n + n;

@@ -8,7 +8,7 @@ namespace {
 std::unique_ptr<Plan> plan_svd(const Operation &operation) {
     const Matrices s(operation.tensor(1), 1);
     Matrices u(operation.tensor(0), 2), vh(operation.tensor(2), 2), x(operation.tensor(3), 2);
-    // A wide matrix is transposed: then U and V change places.
+    // A wide matrix is transposed, which swaps U and V.
     const bool wide = x.rows < x.columns;
     const int u_at = wide ? 2 : 0, vh_at = wide ? 0 : 2;
     if (wide) {
@@ -16,7 +16,7 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
         x = x.transposed(), u = u.transposed(), vh = vh.transposed();
     }
     const int64_t lwork = (4 * x.columns + 7) * x.columns + kLapackBlock * (x.rows + x.columns);
-    // By columns x is its transpose, V S U^T: V^T and U come out by rows.
+    // In column-major order x is its transpose, V S U^T: V^T and U are returned as rows.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         return in_type_of(x, [&]<class T>(T) {
             T *m = reinterpret_cast<T *>(room), *us = m + x.size(), *vhs = us + u.size();
@@ -35,7 +35,7 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
             return true;
         });
     };
-    // What is stored in F32 needs no more than some of the digits of a double.
+    // Results stored in F32 do not need double accuracy.
     const double tolerance = x.dtype == INFINI_DTYPE_F32 ? 1e-10
                                                          : std::numeric_limits<double>::epsilon() *
                                                                std::sqrt(double(x.rows));

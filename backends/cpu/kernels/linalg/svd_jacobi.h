@@ -1,9 +1,9 @@
-// Singular values and vectors. The rows of a matrix are made orthogonal to each other from the
-// left, J B = S U^T (Hestenes), so that its transpose is U S J. Almost all of that is done by the
-// eigenvectors of B B^T, which do not tell apart what is small against the largest row: those rows
-// follow among themselves, in levels. Rotations of pairs then correct the last digits: a sweep
-// takes the pairs in rounds of disjoint ones, so that threads share a round and the result stays
-// the same.
+// Singular values and vectors. The rows of a matrix are orthogonalised from the left, J B = S U^T
+// (Hestenes), so that its transpose is U S J. Most of the work is done by the eigenvectors of B
+// B^T, which do not resolve rows that are small relative to the largest one: those rows are
+// processed separately, in levels. Rotations of pairs then correct the last digits: a sweep
+// processes the pairs in rounds of disjoint ones, so that threads divide a round and the result
+// does not depend on them.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@
 namespace infini::cpu {
 
 constexpr int kSvdSweeps = 60;
-constexpr int64_t kSvdSmall = 12;      // so few rows are left to the rotations
-constexpr double kSvdLevel = 1e-4;     // the rows of a level, measured by its largest
-constexpr double kSvdDropped = 1e-30;  // columns that QR leaves out, measured by the matrix
+constexpr int64_t kSvdSmall = 12;      // with at most this many rows, only rotations are used
+constexpr double kSvdLevel = 1e-4;     // the smallest row of a level, relative to its largest
+constexpr double kSvdDropped = 1e-30;  // columns that QR drops, relative to the matrix
 
 struct Svd {
-    int64_t rows, columns;  // not fewer rows than columns
-    double tolerance;       // cosines between rows up to which they count as orthogonal
+    int64_t rows, columns;  // at least as many rows as columns
+    double tolerance;       // maximum cosine between rows that count as orthogonal
 
     bool is_tall() const { return rows > columns + columns / 4; }
     int64_t width() const { return is_tall() ? columns : rows; }
@@ -28,7 +28,7 @@ struct Svd {
                Eigh{columns}.doubles() + rows + 4 * columns;
     }
 
-    // Parts of the room.
+    // Sections of the workspace.
     double *matrix(double *room) const { return room; }  // x, then U
     double *q(double *room) const { return room + rows * columns; }
     double *lines(double *room) const { return q(room) + rows * columns; }  // B, `width` apart
@@ -45,7 +45,7 @@ struct Svd {
 
     double size_of(const double *row) const { return std::sqrt(dot(row, row, width())); }
 
-    // Makes two rows orthogonal, unless one of them is nothing. Returns their cosine before.
+    // Orthogonalises two rows unless one of them is negligible. Returns their cosine before.
     double rotate_pair(double *b, double *j, int64_t one, int64_t two, double least) const {
         double *x = b + one * width(), *y = b + two * width();
         const double xx = dot(x, x, width()), yy = dot(y, y, width()), xy = dot(x, y, width());
@@ -60,8 +60,8 @@ struct Svd {
         return cosine;
     }
 
-    // One sweep over all pairs of the first `count` rows. False: nothing is left to do; what a
-    // sweep leaves is in the order of the squares of the cosines that it found.
+    // One sweep over all pairs of the first `count` rows. False if all are orthogonal; the
+    // remaining cosines are of the order of the squares of those that were found.
     bool sweep(double *b, double *j, int64_t count, double least) const {
         const int64_t players = count + count % 2, others = players - 1;
         const size_t grain = size_t(std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width())));
@@ -80,7 +80,7 @@ struct Svd {
         return changed.load();
     }
 
-    // c (from row `first` on) = the rows of w in reverse, times what stands there.
+    // Replaces c (from row `first`) by the rows of w in reverse order times c.
     void turn(double *c, double *spare, const double *w, int64_t first, int64_t pitch) const {
         const int64_t count = columns - first;
         double *at = c + first * pitch;
@@ -90,8 +90,8 @@ struct Svd {
             std::copy(spare + i * pitch, spare + (i + 1) * pitch, at + (count - 1 - i) * pitch);
     }
 
-    // The rows from `first` on turned by the eigenvectors of their products. Returns how many of
-    // them are of this level then; the others are orthogonal to these.
+    // Transforms the rows from `first` by the eigenvectors of their Gram matrix. Returns how many
+    // of them belong to this level; the others are orthogonal to these.
     int64_t make_level(double *room, int64_t first, double largest) const {
         const int64_t count = columns - first, pitch = width();
         const Eigh eigh = {count};
@@ -108,8 +108,8 @@ struct Svd {
         int64_t own = 1;
         while (own < count && size_of(b + own * pitch) > least) ++own;
         if (own == count) return own;
-        // What the others still have of this level's directions goes by a rotation so small that
-        // its first order is enough: rest -= p level, level += p^T rest.
+        // Removes the remaining components of the other rows along this level by a rotation that is
+        // so small that its first order suffices: rest -= p level, level += p^T rest.
         const int64_t others = count - own;
         double *p = gram(room), *turned_p = p + own * others, *levels = t;
         for (int64_t i = 0; i < own; ++i)
@@ -126,7 +126,8 @@ struct Svd {
         return own;
     }
 
-    // The rows [own, own + others) of c lose p times the first ones, which gain as much of them.
+    // Subtracts p times the first `own` rows of c from the next `others` rows, and adds p^T times
+    // the latter to the former.
     void shear(double *c, double *spare, const double *p, const double *turned_p, int64_t own,
                int64_t others, int64_t pitch) const {
         std::copy(c, c + own * pitch, spare);
@@ -135,7 +136,8 @@ struct Svd {
         add_product({c + own * pitch, pitch}, {p, own}, {spare, pitch}, others, own, pitch, -1);
     }
 
-    // Rows from `known` on become of length 1 and orthogonal to those before, which are so already.
+    // Completes rows from `known` to unit vectors orthogonal to the rows before, which are
+    // orthonormal.
     void complete(double *room, double *b, int64_t known) const {
         const int64_t pitch = width(), n = columns;
         if (known == n) return;
@@ -152,11 +154,11 @@ struct Svd {
             for (int64_t k = 0; k < pitch; ++k) b[i * pitch + k] = made[k * n + i];
     }
 
-    // values, vh and matrix (U), from what lies in matrix.
+    // Computes values, vh and U, which replaces `matrix`.
     void run(double *room) const {
         const int64_t n = columns, pitch = width();
         double *m = matrix(room), *b = lines(room), *j = vh(room), *s = values(room);
-        // The largest element becomes about 1, so that squares stay in range.
+        // Scales the largest element to about 1, so that squares do not overflow.
         double most = 0;
         for (int64_t i = 0; i < rows * n; ++i)
             if (std::abs(m[i]) > most || std::isnan(m[i])) most = std::abs(m[i]);
@@ -176,7 +178,7 @@ struct Svd {
         set_identity(j, n, n);
         orthogonalize(room, exponent);
         if (is_tall()) {
-            // U = Q times that of R.
+            // U = Q times the U of R.
             double *t = other(room);
             for (int64_t i = 0; i < n; ++i)
                 for (int64_t k = 0; k < n; ++k) t[k * n + i] = b[i * n + k];
@@ -194,7 +196,7 @@ struct Svd {
         for (int64_t k = 0; k < columns; ++k) {
             double *corner = m + k * columns + k, &factor = tau(room)[k];
             factor = make_reflection(corner, rows - k, columns);
-            if (std::abs(corner[0]) < kSvdDropped) {  // smaller and smaller, and slow at last
+            if (std::abs(corner[0]) < kSvdDropped) {  // would become subnormal, which is slow
                 factor = 0;
                 for (int64_t i = 1; i < rows - k; ++i) corner[i * columns] = 0;
             }
@@ -205,7 +207,7 @@ struct Svd {
         for (int64_t i = 1; i < columns; ++i) std::fill(m + i * columns, m + i * columns + i, 0.0);
     }
 
-    // The rows of B become those of U^T, with J beside them and their lengths, in order.
+    // Replaces the rows of B by those of U^T, sorted by their norms, and J accordingly.
     void orthogonalize(double *room, int exponent) const {
         const int64_t n = columns, pitch = width();
         double *b = lines(room), *j = vh(room), *norms = tau(room), *s = values(room);
@@ -214,7 +216,7 @@ struct Svd {
         for (int64_t i = 0; i < n; ++i) squares += dot(b + i * pitch, b + i * pitch, pitch);
         const double least =
             std::numeric_limits<double>::epsilon() * std::sqrt(squares) * std::sqrt(double(n));
-        int64_t known = 0;  // the rows before are done, but for rotations
+        int64_t known = 0;  // rows before this are done, except for rotations
         while (n - known > kSvdSmall) {
             double largest = 0;
             for (int64_t i = known; i < n; ++i) largest = std::max(largest, size_of(b + i * pitch));

@@ -1,5 +1,5 @@
-// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind.
-// A kernel of its own because the columns that are cut off are then never read or computed.
+// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, with zeros
+// after them. It has its own kernel so that masked columns are neither read nor computed.
 #include <algorithm>
 
 #include "convert.h"
@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-// Longer rows of other types than F32 are converted and raised twice.
+// Longer rows of types other than F32 are converted and exponentiated twice.
 constexpr int64_t kBuffer = 16384;
 constexpr size_t kStep = kWidth<float>;
 
@@ -25,7 +25,7 @@ float greatest(const float *x, size_t n, float so_far) {
     return result;
 }
 
-// y = e^(x - shift), and the sum of that. y may be x.
+// y = e^(x - shift); returns the sum. y may alias x.
 float raise(float *y, const float *x, size_t n, float shift) {
     F32 total[2] = {};
     size_t i = 0;
@@ -47,10 +47,10 @@ void scale(float *y, size_t n, float factor) {
     for (size_t i = 0; i < n; ++i) y[i] *= factor;
 }
 
-// One row: `n` columns are kept of `columns`. In place, if y is x.
+// One row: `n` of `columns` columns are kept. In place if y is x.
 struct Row {
     int dtype;
-    int64_t y_stride, x_stride, size;  // size: bytes of an element
+    int64_t y_stride, x_stride, size;  // size: bytes per element
 
     void operator()(char *y, const char *x, int64_t n, int64_t columns) const {
         if (dtype == INFINI_DTYPE_F32 && y_stride == 1 && x_stride == 1)

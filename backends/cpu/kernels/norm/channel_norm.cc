@@ -1,15 +1,15 @@
-// Norms of channels: batch_norm, whose statistics are given, and channel_norm, which has its own.
-// Tensors are walked by runs: elements side by side that share a channel, or have one each.
+// Channel normalisations: batch_norm, whose statistics are inputs, and channel_norm, which computes
+// them. Tensors are processed by runs: contiguous elements that share a channel, or have one each.
 #include "norm/rows.h"
 
 namespace infini::cpu::norm {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // elements of a run, or of a row, for one thread at a time
+constexpr int64_t kPiece = 16384;  // elements of a run, or of a row, per task
 constexpr int64_t kShared = 2048;  // channels whose factors are computed once
 
-// Dimensions of tensors of one shape, joined where all allow it. The first two are the result and
-// the input.
+// Dimensions of tensors of one shape, merged where all layouts allow it. The first two are the
+// result and the input.
 template <int kTensors>
 struct Walk {
     void add(const Shape *tensors, int dim) {
@@ -23,7 +23,7 @@ struct Walk {
         for (int t = 0; t < kTensors; ++t) stride[t][count - 1] = tensors[t].stride[dim];
         total *= extent;
     }
-    // The last dimension, taken out of the walk: false if its elements do not lie side by side.
+    // Removes the last dimension from the walk; false if its elements are not contiguous.
     bool take_run(int64_t &length, bool (&vary)[kTensors]) {
         if (count == 0 || stride[0][count - 1] != 1) return false;
         --count;
@@ -48,7 +48,7 @@ struct Walk {
     int64_t total = 1, size[Shape::kMost], stride[kTensors][Shape::kMost];
 };
 
-// Calls f with the types of the result and of the channels' numbers: the same, or F32.
+// Calls f with the types of the result and of the channel parameters: the same, or F32.
 template <class F>
 void with_types(int dtype, int channels, F &&f) {
     with_float(dtype, [&]<class T>(T zero) {
@@ -81,7 +81,7 @@ std::unique_ptr<Plan> plan_batch_norm(const Operation &operation) {
     if (any && !every) return nullptr;
     const float eps = float(operation.number(0));
     const int64_t pieces = (length + kPiece - 1) / kPiece, piece = std::min(length, kPiece);
-    // Rows of channels that are the same for all: a root for each of them, once.
+    // Rows with the same channels: the square root of each channel is computed only once.
     bool shared = any && length <= kShared;
     for (int d = 0; d < walk.count; ++d)
         shared = shared && walk.stride[kVariance][d] == 0 && walk.stride[kWeight][d] == 0;
@@ -136,12 +136,12 @@ std::unique_ptr<Plan> plan_batch_norm(const Operation &operation) {
 
 enum { kScale = 2, kShift = 3, kChannelTensors = 4 };
 
-// A row is what one mean is taken of: runs of the input alone, and runs that share a weight.
+// A row is the range of one mean: runs of the input only, and runs that share a weight.
 struct ChannelNorm {
     Walk<kChannelTensors> rows, runs;
     Walk<1> sums;
     int64_t run = 0, sum_run = 0;  // elements
-    bool vary = false;             // does each element have a weight and a bias of its own?
+    bool vary = false;             // whether each element has its own weight and bias
     float eps = 0;
 
     int64_t length() const { return runs.total * run; }
@@ -149,7 +149,7 @@ struct ChannelNorm {
     // The sum of f(x) over elements [begin, end) of a row.
     template <class T, class F>
     double sum(const T *row, int64_t begin, int64_t end, const F &f) const {
-        constexpr int64_t kBlock = 4096;  // then double precision takes the sum
+        constexpr int64_t kBlock = 4096;  // after this many elements the sum is moved to double
         double total = 0;
         for (int64_t at = begin; at < end;) {
             int64_t offset[1], place = at;
@@ -198,7 +198,7 @@ struct ChannelNorm {
             use(a.pointer<T>(kTo) + at[kTo], a.pointer<const T>(kFrom) + at[kFrom],
                 a.pointer<const W>(kScale) + at[kScale], a.pointer<const W>(kShift) + at[kShift]);
         };
-        // One of the three steps, for a piece of a row.
+        // Computes one of the three steps for a chunk of a row.
         auto sum_up = [&](int64_t item) {
             const int64_t row = item / pieces, begin = item % pieces * kPiece;
             place(row, [&](T *, const T *x, const W *, const W *) {
@@ -258,7 +258,7 @@ std::unique_ptr<Plan> plan_channel_norm(const Operation &operation) {
     bool vary[kChannelTensors];
     if (!norm.runs.take_run(norm.run, vary) || vary[kScale] != vary[kShift]) return nullptr;
     norm.vary = vary[kScale];
-    // Of the input alone: its runs may be longer.
+    // The runs of sums involve the input only, so they may be longer.
     if (norm.sums.count == 0 || norm.sums.stride[0][norm.sums.count - 1] != 1) return nullptr;
     --norm.sums.count;
     norm.sum_run = norm.sums.size[norm.sums.count];

@@ -1,4 +1,4 @@
-// layer_norm and rms_norm: a row goes through the first cache for each of its folds and once for its
+// layer_norm and rms_norm: a row passes through L1 once for each of its folds and once for its
 // results.
 #include "norm/rows.h"
 
@@ -31,7 +31,7 @@ bool is_dense(const Tensor &row) { return row.size(0) == 1 || row.stride(0) == 1
 std::unique_ptr<Plan> plan_layer_norm(const Operation &operation) {
     const Tensor y = operation.tensor(0), weight = operation.tensor(4), bias = operation.tensor(5);
     RowPairs pairs;
-    if (operation.tensor(1) || operation.tensor(2)) return nullptr;  // further results
+    if (operation.tensor(1) || operation.tensor(2)) return nullptr;  // optional results
     if (!is_dense(weight) || (bias && !is_dense(bias))) return nullptr;
     if (!pairs.init(y, operation.tensor(3)) || is_narrow(pairs)) return nullptr;
     const float eps = float(operation.number(0));

@@ -1,5 +1,6 @@
-// Rows of normalisations: their addresses, and loops over their vectors. A row of any length is
-// whole vectors and a last one, which overlaps the previous one, so there are no scalar tails.
+// Rows of normalisations: their addresses, and loops over their vectors. A row of any length
+// consists of whole vectors and a last one, which overlaps the previous one: there are no scalar
+// tails.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +13,14 @@
 namespace infini::cpu::norm {
 
 constexpr size_t kStep = kWidth<float>;
-// Longer rows, and few long ones, run as programs: their sums are trees, and threads share a row.
+// Longer rows, and few long ones, run as programs, which sum in trees and divide rows among
+// threads.
 constexpr int64_t kLongest = 65536, kLong = 16384, kFew = 64;
 
 // The rows of two tensors of one shape, along their last dimension.
 class RowPairs {
 public:
-    // False: rows that are not contiguous, or better run as programs.
+    // False if rows are not contiguous, or if a program is faster.
     bool init(const Tensor &to, const Tensor &from) {
         const int last = to.ndim - 1;
         if (last < 0 || to.dtype != from.dtype || to.numel() == 0) return false;
@@ -63,9 +65,9 @@ inline bool is_narrow(const RowPairs &pairs) {
     return pairs.length < std::min<int64_t>(8, int64_t(kStep)) && pairs.rows >= 256;
 }
 
-// ---- The end of a row ---------------------------------------------------------------------------
+// ---- Row tails ----------------------------------------------------------------------------------
 
-// Its last elements; of a row that fills no vector all, and zeros.
+// The last vector of a row; a row shorter than a vector is padded with zeros.
 template <class T>
 INFINI_SIMD F32 load_end(const T *x, size_t n) {
     return n >= kStep ? load_f32(x + n - kStep) : load_f32(x, n);
@@ -77,7 +79,7 @@ INFINI_SIMD void store_end(T *y, F32 v, size_t n) {
     else
         store_f32(y, v, n);
 }
-// What of them no whole vector had.
+// Keeps the elements of the last vector that no whole vector contained.
 INFINI_SIMD F32 only_rest(F32 v, size_t n) {
     const I32 lane = iota<I32>(), rest = broadcast<I32>(int32_t(n % kStep));
     const I32 counts = n >= kStep ? I32(lane + rest >= int32_t(kStep)) : I32(lane < rest);
@@ -86,7 +88,7 @@ INFINI_SIMD F32 only_rest(F32 v, size_t n) {
 
 // ---- Folds --------------------------------------------------------------------------------------
 
-// The sum of f(x), in several chains.
+// The sum of f(x), in several independent chains.
 template <class T, class F>
 INFINI_SIMD float sum_of(const T *x, size_t n, const F &f) {
     F32 sum[4] = {};
@@ -122,7 +124,8 @@ INFINI_SIMD float greatest(const T *x, size_t n) {
 
 // ---- Maps ---------------------------------------------------------------------------------------
 
-// y = f(x, load), where y may be x, and load(w) gives the elements of another row at the same place.
+// y = f(x, load), where y may alias x, and load(w) gives the elements of another row at the same
+// position.
 template <class T, class F>
 INFINI_SIMD void map_row(T *y, const T *x, size_t n, const F &f) {
     const size_t whole = n / kStep * kStep;
@@ -142,7 +145,7 @@ INFINI_SIMD void map_row(T *y, const T *x, size_t n, const F &f) {
 
 // ---- By dtype -----------------------------------------------------------------------------------
 
-// Calls f with a type of 32 or 16 bits; false for others.
+// Calls f with a 32-bit or 16-bit type; returns false for others.
 template <class F>
 bool with_float(int dtype, F &&f) {
     switch (dtype) {
@@ -157,7 +160,7 @@ bool with_float(int dtype, F &&f) {
     }
 }
 
-// Rows of a range that is worth a thread, given what an element takes in tenths of a nanosecond.
+// The number of rows that justify a thread, given the cost per element in tenths of a nanosecond.
 inline size_t grain_of(int64_t length, int64_t cost) {
     return size_t(std::max<int64_t>(1, 100000 / (cost * std::max<int64_t>(length, 8))));
 }

@@ -1,13 +1,13 @@
-// softmax and log_softmax along the last dimension: a row goes through the first cache once for its
-// maximum, once for its powers, once for its results.
+// softmax and log_softmax along the last dimension: a row passes through L1 once for its maximum,
+// once for its exponentials, and once for its results.
 #include "norm/rows.h"
 
 namespace infini::cpu::norm {
 namespace {
 
-constexpr int64_t kBuffer = 8192;  // powers of a row of 16 bits
+constexpr int64_t kBuffer = 8192;  // exponentials of a row of 16-bit elements
 
-// y = e^x / sum(e^x), y may be x. `power` is y, or a buffer.
+// y = e^x / sum(e^x); y may alias x. `power` is y, or a buffer.
 template <class T>
 INFINI_SIMD void softmax_row(T *y, const T *x, float *power, size_t n) {
     const float shift = greatest(x, n);
@@ -35,7 +35,7 @@ INFINI_SIMD void softmax_row(T *y, const T *x, float *power, size_t n) {
     if (whole < n) store_end(y, end * factor, n);
 }
 
-// Rows in groups: the logarithms of a vector of sums take as long as one.
+// Rows in groups: the logarithms of a vector of sums take as long as a single one.
 template <class T>
 struct LogSoftmax {
     explicit LogSoftmax(size_t length) : n(length) {}

@@ -1,5 +1,5 @@
 // random_uniform, random_normal and random_integers. Each element has its own words of the
-// counter's sequence, so that neither threads nor strides change the numbers.
+// counter's sequence, so that neither threads nor strides change the results.
 #include <algorithm>
 #include <cmath>
 
@@ -13,13 +13,13 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 512;  // elements that are made at a time
+constexpr int64_t kPiece = 512;  // elements generated together
 
-// Words of 64 bits in memory order of the sequence: the second of two is the upper half.
+// 64-bit words in the memory order of the sequence: the second word is the upper half.
 uint64_t wide_word(const uint32_t *words) { return words[0] | uint64_t(words[1]) << 32; }
 
-// Fills a tensor piece by piece: make(values, words, n) makes values of n elements, and has words
-// for a multiple of 4 elements.
+// Fills a tensor chunk by chunk: make(values, words, n) generates n elements, from words for a
+// multiple of 4 elements.
 template <class C, class T, int kWords, class Make>
 void fill(T *data, const Offsets &at, uint64_t seed, uint64_t offset, const Make &make) {
     const int64_t count = at.count(), pieces = (count + kPiece - 1) / kPiece;
@@ -45,7 +45,7 @@ constexpr int kDigits = std::is_same_v<T, f16>     ? 11
                         : std::is_same_v<T, float> ? 24
                                                    : 53;
 
-// The topmost digits of word i, as a number from 0 to 1.
+// The topmost bits of word i, as a number in [0, 1).
 template <int kTop, class C>
 C fraction(const uint32_t *words, int64_t i) {
     if constexpr (kTop > 32)
@@ -63,14 +63,14 @@ std::unique_ptr<Plan> plan_uniform(const Offsets &at) {
             a.pointer<T>(0), at, uint64_t(a.integer(0)), uint64_t(a.integer(1)),
             [=](double *values, const uint32_t *words, int64_t n) {
                 for (int64_t i = 0; i < n; ++i) values[i] = span * fraction<kTop, double>(words, i);
-                // Rounded here: one rounding for both would give other numbers.
+                // Prevents a fused multiply-add, which would round differently.
                 asm volatile("" : : "r"(values) : "memory");
                 for (int64_t i = 0; i < n; ++i) values[i] += low;
             });
     });
 }
 
-// Box and Muller: two words give two numbers that are independent.
+// Box-Muller: two words give two independent numbers.
 template <class T>
 std::unique_ptr<Plan> plan_normal(const Offsets &at) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -101,7 +101,7 @@ std::unique_ptr<Plan> plan_normal(const Offsets &at) {
     });
 }
 
-// The upper half of a product of 64 bits each.
+// The upper half of the 128-bit product.
 uint64_t upper_product(uint64_t a, uint64_t b) {
     using Product = unsigned __int128;
     return uint64_t(Product(a) * b >> 64);

@@ -1,5 +1,6 @@
-// Random words by a counter: Philox 4x32-10, "Parallel random numbers: as easy as 1, 2, 3" (Salmon,
-// Moraes, Dror and Shaw, 2011). Every block of four words depends on its number and the seed alone.
+// Counter-based random words: Philox 4x32-10, "Parallel random numbers: as easy as 1, 2, 3"
+// (Salmon, Moraes, Dror and Shaw, 2011). Every block of four words depends only on its index and
+// the seed.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +8,10 @@
 
 namespace infini::cpu {
 
-// The words of `blocks` blocks, from number `first` on. The seed is the key, the block's number the
-// lower half of the counter.
+// The words of `blocks` blocks, starting with index `first`. The seed is the key, the block's index
+// is the lower half of the counter.
 inline void philox(uint32_t *words, uint64_t seed, uint64_t first, size_t blocks) {
-    constexpr size_t kLanes = 16;  // blocks that are computed side by side
+    constexpr size_t kLanes = 16;  // blocks computed together
     uint32_t c[4][kLanes];
     for (size_t begin = 0; begin < blocks; begin += kLanes) {
         for (size_t i = 0; i < kLanes; ++i) {

@@ -1,4 +1,4 @@
-// random_sample: an index drawn from logits by one random number, among the most probable ones.
+// random_sample: draws an index from logits with one random number, among the most probable ones.
 #include <cmath>
 
 #include "convert.h"
@@ -14,7 +14,7 @@ struct Choice {
     int64_t topk;
 };
 
-// The row's greatest logit comes first in this order; of equal ones the earlier.
+// The index of the greatest logit of a row; the first among equals.
 template <class T>
 int64_t greatest(const Line<T> &row) {
     constexpr int64_t kBlock = 256;
@@ -55,7 +55,7 @@ double total_weight(const Line<T> &row, C top, C temperature) {
     return total;
 }
 
-// `room` holds an entry for each logit.
+// `room` holds one entry per logit.
 template <class T>
 int64_t sample(const Line<T> &row, const Choice &choice, Entry<Key<T>> *room) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -68,7 +68,7 @@ int64_t sample(const Line<T> &row, const Choice &choice, Entry<Key<T>> *room) {
         return double(
             exp((load_element<C>(row.data[entry.place() * row.step]) - top) / temperature));
     };
-    // A topk that is no count takes all.
+    // A topk below 1 selects all.
     const int64_t k = choice.topk < 1 ? row.size : std::min(choice.topk, row.size);
     double limit = double(choice.topp) * total_weight(row, top, temperature);
     for (int64_t i = 0; i < row.size; ++i) room[i] = row.entry(i);
@@ -80,7 +80,7 @@ int64_t sample(const Line<T> &row, const Choice &choice, Entry<Key<T>> *room) {
     }
     const double threshold = double(choice.random) * limit;
 
-    // Sorted only as far as the sums need it.
+    // Sorts only as many entries as the sums need.
     double sum = 0;
     for (int64_t done = 0, part = 64; done < k; part *= 8) {
         const int64_t end = std::min(k, done + part);
@@ -106,8 +106,8 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation) {
         if constexpr (kIsFloat<T>) {
             using E = Entry<Key<T>>;
             auto run = [=](const Arguments &a) {
-                // Plain: four numbers. Batch: four lists, one after the other, and their length.
-                // The number of the run function comes last.
+                // Single: four scalars. Batch: four consecutive lists, and their length.
+                // The last scalar identifies the run function.
                 const bool lists = a.integer(int(a.c.scalar_count) - 1) == 1;
                 const int64_t given = lists ? int64_t(a.c.scalar_count - 2) / 4 : 1;
                 slots.run([&](int64_t row, int64_t slot) {

@@ -1,6 +1,6 @@
 // causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of
-// earlier tokens as state. Work is cut into blocks of channels and runs of tokens; in a block, four
-// tokens at a time share the weights and most of the inputs in registers.
+// earlier tokens as state. Work is divided into blocks of channels and runs of tokens; in a block,
+// groups of four tokens share the weights and most of the inputs in registers.
 #include "convert.h"
 #include "floats.h"
 #include "recurrence/requests.h"
@@ -9,8 +9,8 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kChannels = 128;  // of a block
-constexpr int64_t kTokens = 256;    // of a run
+constexpr int64_t kChannels = 128;  // per block
+constexpr int64_t kTokens = 256;    // per run
 
 // The weights of a block by tap, its bias, and the three inputs before the first token of a run.
 struct Block {
@@ -30,7 +30,7 @@ public:
           requests_(op, 6, 7, op.tensor(0), op.tensor(1), op.tensor(2)) {
         channels_ = out_.size[2];
         blocks_ = (channels_ + kChannels - 1) / kChannels;
-        // A request may have any number of tokens up to all of them; empty runs cost little.
+        // A request may have up to all of the tokens; empty runs cost little.
         runs_ = (requests_.tokens + kTokens - 1) / kTokens;
         runs_ = runs_ ? runs_ : 1;
     }
@@ -70,7 +70,7 @@ private:
         const T *x = arguments.pointer<const T>(3) + request.row * x_.stride[0] + first;
         const T *state = arguments.pointer<const T>(1) + request.source * state_.stride[0] +
                          first * state_.stride[1];
-        // Input `t` of the request, also before its first token.
+        // Input `t` of the request, which may be before its first token.
         auto input = [&](float *to, int64_t t) {
             if (t >= request.begin)
                 load_block(to, x + t * x_.stride[1], size_t(count));
@@ -85,8 +85,8 @@ private:
                      begin * out_.stride[1] + first;
             convolve(block, out, x + begin * x_.stride[1], end - begin, count);
         }
-        // The first run writes the state: it has read the old one, and the new one needs only that
-        // and the inputs.
+        // The first run writes the state: it has read the old state, and the new one depends only
+        // on that and the inputs.
         if (run == 0 && request.target >= 0) {
             const Shape &shape = requests_.pooled() ? state_ : final_;
             T *to = arguments.pointer<T>(requests_.pooled() ? 1 : 2) +
@@ -118,7 +118,7 @@ private:
             step<1>(block, out + t * out_.stride[1], x + t * x_.stride[1], count);
     }
 
-    // Some tokens of all channels of a block; `before` moves on.
+    // Some tokens of all channels of a block; advances `before`.
     template <int64_t tokens>
     void step(Block &block, T *out, const T *x, int64_t count) const {
         constexpr int64_t kStep = kWidth<float>;

@@ -1,7 +1,7 @@
-// recurrent_gated_delta_rule, chunk_gated_delta_rule and kimi_delta_attention. Work is cut into
-// units: some rows of the state of one head of one request, with all its tokens. A unit goes
-// through its tokens in chunks: their keys, queries and gates are prepared in F32, then every four
-// rows of the state, which stay in L1, go through them.
+// recurrent_gated_delta_rule, chunk_gated_delta_rule and kimi_delta_attention. Work is divided into
+// units: some rows of the state of one head of one request, with all its tokens. A unit processes
+// its tokens in chunks: their keys, queries and gates are prepared in F32 and then applied to
+// groups of four rows of the state, which stay in L1.
 
 #include "convert.h"
 #include "floats.h"
@@ -13,12 +13,10 @@ namespace infini::cpu {
 
 // The delta rule on rows of a state. For each token, with decay A over the columns:
 //   S = S A;  d = beta (v - S k);  S = S + d k^T;  out = S q.
-// Rows are independent. S A k and S A q are products of the old S with A k and A q, and
-// out = S A q + d (k . q): so the update with one token and both products for the next are one
-// pass.
+// Rows are independent. S A k and S A q are products of the old S with A k and A q, and out = S A q
+// + d (k . q), so the update with one token and both products for the next are done in one pass.
 
-// Vectors of a token, each `width` floats long (a multiple of the vector's lanes, zeros at the
-// end).
+// Vectors of a token, each `width` floats long (a multiple of the lanes, zero-padded).
 struct Token {
     const float *decay, *k, *decayed_k, *decayed_q;
     float beta, kq;
@@ -26,7 +24,7 @@ struct Token {
 
 inline constexpr int64_t kDeltaRows = 4;
 
-// Both products of the state's rows with a token.
+// Accumulates both products of the state's rows with a token.
 template <int64_t rows>
 struct Products {
     F32 k[rows], q[rows];
@@ -38,7 +36,7 @@ struct Products {
         k[row] = fma(state, with_k, k[row]);
         q[row] = fma(state, with_q, q[row]);
     }
-    // What the token brings to each row; v becomes the output.
+    // The token's update of each row; replaces v by the output.
     INFINI_SIMD void finish(const Token &token, float *v, F32 (&delta)[rows]) const {
         for (int64_t row = 0; row < rows; ++row) {
             const float d = token.beta * (v[row] - reduce_add(k[row]));
@@ -48,7 +46,7 @@ struct Products {
     }
 };
 
-// Some tokens on some rows of a state in F32; v [count, v_step] becomes the output.
+// Applies some tokens to some rows of a state in F32; v [count, v_step] becomes the output.
 template <int64_t rows>
 void delta_tokens(float *state, int64_t width, const Token *tokens, int64_t count, float *v,
                   int64_t v_step) {
@@ -66,8 +64,7 @@ void delta_tokens(float *state, int64_t width, const Token *tokens, int64_t coun
         products.finish(token, v + t * v_step, delta);
         const bool more = t + 1 < count;
         const Token &next = tokens[more ? t + 1 : t];
-        // Copies: the stores below could change what `tokens` points to, for all the compiler
-        // knows.
+        // Copies, because the stores below might alias `tokens`.
         const float *decays = token.decay, *keys = token.k;
         const float *next_keys = next.decayed_k, *next_queries = next.decayed_q;
         products.clear();
@@ -84,8 +81,8 @@ void delta_tokens(float *state, int64_t width, const Token *tokens, int64_t coun
     }
 }
 
-// One token on rows of a state in its own type, read from one place and written to another (null:
-// nowhere), without a copy in between. `size` is a multiple of the vector's lanes.
+// Applies one token to rows of a state in its own dtype, without an intermediate copy; a null `to`
+// discards the new state. `size` is a multiple of the vector's lanes.
 template <int64_t rows, class T>
 void delta_once(const T *from, int64_t from_step, T *to, int64_t to_step, int64_t size,
                 const Token &token, float *v) {
@@ -112,11 +109,11 @@ void delta_once(const T *from, int64_t from_step, T *to, int64_t to_step, int64_
 
 namespace {
 
-constexpr int64_t kChunk = 16;  // tokens prepared at a time
+constexpr int64_t kChunk = 16;  // tokens prepared together
 
 struct Settings {
     Shape out, initial, final_state, q, k, v, g, beta;
-    int a_log = -1, dt_bias = -1;  // places of the tensors of kimi_delta_attention
+    int a_log = -1, dt_bias = -1;  // tensor indices of kimi_delta_attention
     float scale = 1, lower_bound = 0;
     bool normalise = false;
 };
@@ -145,7 +142,7 @@ public:
                 part_rows_ = (part_rows_ / 2 + kDeltaRows - 1) / kDeltaRows * kDeltaRows;
         units_ = states * parts();
         slots_ = steps <= 50000 ? 1 : units_ < 4 * threads ? units_ : 4 * threads;
-        // The state, tokens' vectors, their values, and 64 bytes to align.
+        // The state, the vectors and values of tokens, and 64 bytes for alignment.
         slot_ = part_rows_ * width_ + kChunk * (4 * width_ + part_rows_) + 16;
         workspace = size_t(slots_ * slot_) * sizeof(float) + 64;
     }
@@ -249,7 +246,7 @@ private:
                           to_step, width_, token, values + row);
     }
 
-    // Fills the four vectors of a token, which begin at `decay`.
+    // Fills the four vectors of a token, starting at `decay`.
     Token prepare(const Arguments &arguments, int64_t row, int64_t token, int64_t head,
                   float *decay) const {
         float *k = decay + width_, *decayed_k = k + width_, *q = decayed_k + width_;

@@ -1,5 +1,5 @@
-// mamba_selective_scan. Channels are independent: vectors lie across channels, so that nothing is
-// added up across lanes. A block of channels keeps its state and rates transposed, [N, channels],
+// mamba_selective_scan. Channels are independent: vector lanes hold channels, so that no sums
+// across lanes are needed. A block of channels keeps its state and rates transposed, [N, channels],
 // in L1.
 #include "convert.h"
 #include "floats.h"
@@ -11,7 +11,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kStep = kWidth<float>;
-constexpr int64_t kChannels = 16;  // of a block: what a cache line of F32 holds
+constexpr int64_t kChannels = 16;  // per block: a cache line of F32
 constexpr int64_t kVectors = kChannels / kStep;
 
 struct Sizes {
@@ -25,7 +25,7 @@ struct Data {
     float *state;
 };
 
-// The scratch of a slot: rates and state by n, each kChannels wide, then b and c of a token.
+// The scratch memory of a slot: rates and state by n, each kChannels wide, then b and c of a token.
 size_t scratch_floats(const Sizes &s) { return size_t(s.states * (2 * kChannels + 2)); }
 
 struct Channels {

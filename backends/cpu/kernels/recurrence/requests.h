@@ -1,5 +1,5 @@
-// Requests of a recurrence: which tokens belong to each, where its state is read and where it is
-// written. Lengths and indices are client data: for any values, the results are within the tensors.
+// Requests of a recurrence: their tokens, and where their states are read and written. Lengths and
+// indices are client data: any values give results within the bounds of the tensors.
 #pragma once
 
 #include "kernel.h"
@@ -9,8 +9,8 @@
 namespace infini::cpu {
 
 struct Request {
-    int64_t row, begin, end;  // of the batch; tokens
-    int64_t source, target;   // in the states; -1: none
+    int64_t row, begin, end;  // row of the batch; range of tokens
+    int64_t source, target;   // indices of states; -1: none
 };
 
 class Requests : public RequestCase {
@@ -31,7 +31,7 @@ public:
         return result;
     }
 
-    // Calls body(row, begin, end) for tokens that no request has.
+    // Calls body(row, begin, end) for tokens that belong to no request.
     template <class Body>
     void each_gap(const Arguments &arguments, const Body &body) const {
         if (!lengths) return;

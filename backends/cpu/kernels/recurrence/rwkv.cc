@@ -1,5 +1,5 @@
 // rwkv5_wkv. Columns of a head's state are independent: a unit is a few vectors of columns, which
-// go through all tokens with their sums in registers and their part of the state in L1.
+// process all tokens with their sums in registers and their part of the state in L1.
 #include "convert.h"
 #include "floats.h"
 #include "functions.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kStep = kWidth<float>;
 constexpr int64_t kVectors = 4;
-constexpr int64_t kColumns = kVectors * kStep;  // of a unit
+constexpr int64_t kColumns = kVectors * kStep;  // per unit
 
 struct Sizes {
     int64_t batch, tokens, heads, size;
@@ -24,7 +24,7 @@ struct Data {
     float *state;
 };
 
-// The scratch of a slot: the unit's part of the state, padded with zeros, then r, k, u and decay.
+// The scratch memory of a slot: the unit's state, zero-padded, then r, k, u and decay.
 size_t scratch_floats(const Sizes &s) { return size_t(s.size * (kColumns + 4)); }
 
 template <class T>
@@ -49,7 +49,7 @@ void run_unit(const Sizes &s, const Data<T> &data, int64_t row, int64_t head, in
         load_block(some, data.v + at + first, size_t(count));
         F32 v[kVectors], sum[kVectors] = {};
         for (int64_t j = 0; j < kVectors; ++j) v[j] = load<F32>(some + j * kStep);
-        // sum_i r_i u_i k_i v_j is one number times v_j.
+        // sum_i r_i u_i k_i v_j is a scalar times v_j.
         float bonus = 0;
         for (int64_t i = 0; i < size; ++i) {
             const F32 r_i = broadcast<F32>(r[i]), k_i = broadcast<F32>(k[i]);

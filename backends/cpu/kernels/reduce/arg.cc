@@ -1,8 +1,8 @@
-// argmax and argmin: which element over some dimensions is the largest or smallest, the first of
-// equal ones; the first NaN, if there is one.
+// argmax and argmin: the index of the largest or smallest element over some dimensions, the first
+// among equals; the first NaN, if there is one.
 //
-// Along rows, whole blocks are folded and only one that is better than all before it is searched.
-// Where rows lie side by side, or are too short for a loop each, a tile of them is compared line by
+// Along rows, whole blocks are folded, and a block is searched only if it is better than all
+// before. If rows are adjacent, or too short for a loop each, a tile of them is compared line by
 // line.
 #include <algorithm>
 
@@ -20,7 +20,7 @@ using program::fold_block;
 
 constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768, kShort = 32;
 
-// The dimensions of a row, outermost first, joined where one stride leads through several.
+// The dimensions of a row, outermost first, merged where possible.
 struct Folded {
     int count = 0;
     int64_t size[Shape::kMost], stride[Shape::kMost], total = 1;
@@ -34,7 +34,7 @@ struct Folded {
             size[count] = n, stride[count++] = step;
     }
     int64_t step() const { return count ? stride[count - 1] : 0; }
-    // The offset of an element, and how many from it on lie one step apart.
+    // The offset of an element, and how many equally spaced elements follow from it.
     int64_t locate(int64_t at, int64_t *run) const {
         int64_t offset = 0;
         *run = 1;
@@ -51,7 +51,7 @@ struct Folded {
 template <class C>
 struct Best {
     C value;
-    int64_t index;  // -1: of nothing
+    int64_t index;  // -1: none yet
 };
 
 struct Arg {
@@ -61,9 +61,9 @@ struct Arg {
     Folded folded;
     int64_t rows = 1;
     bool across = false;
-    int64_t columns = 1, lane = 1;  // across: rows that lie side by side, and how far apart
-    int64_t tiles = 1, groups = 1;  // across: of `columns`, and of all; else rows
-    int64_t pieces = 1;             // that rows are cut in
+    int64_t columns = 1, lane = 1;  // across: adjacent rows, and their distance
+    int64_t tiles = 1, groups = 1;  // across: tiles per `columns`, and in total; else rows
+    int64_t pieces = 1;             // chunks per row
 
     int64_t begin(int64_t piece) const { return folded.total * piece / pieces; }
 };
@@ -78,7 +78,7 @@ template <class C>
 void fetch(const Arg &arg, C *values, const char *data, int64_t n, int64_t step) {
     load_dtype(values, data, arg.dtype, size_t(n), step);
     if constexpr (std::is_same_v<C, int64_t>)
-        if (arg.dtype == INFINI_DTYPE_U64)  // in the order of signed numbers
+        if (arg.dtype == INFINI_DTYPE_U64)  // maps to the order of signed numbers
             for (int64_t i = 0; i < n; ++i) values[i] ^= std::numeric_limits<int64_t>::min();
 }
 
@@ -130,7 +130,7 @@ Best<C> along(const Arg &arg, const char *row, int64_t begin, int64_t end) {
     return best;
 }
 
-// `n` neighbouring rows, lines [begin, end) of them.
+// Processes `n` neighbouring rows, lines [begin, end) of them.
 template <class C, bool least>
 void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_t n, Best<C> *out) {
     using V = Vec<C>;
@@ -176,7 +176,7 @@ std::unique_ptr<Plan> plan_as(const Arg &arg) {
         int64_t *result = a.pointer<int64_t>(0);
         const char *data = a.pointer<const char>(1);
         auto *parts = reinterpret_cast<Best<C> *>(a.workspace());
-        // First row and number of rows of a group.
+        // The first row and the number of rows of a group.
         auto rows_of = [&](int64_t group, int64_t *first) {
             if (!arg.across) return *first = group, int64_t(1);
             const int64_t column = group % arg.tiles * kTile;

@@ -1,6 +1,6 @@
 // cdist: the p-norms of the differences of each row of x1 and each row of x2. Rows are first
-// brought into F32, filled with zeros to whole vectors (two zeros add nothing); then two rows of x1
-// and four of x2 at a time stay in registers, as in a matrix product.
+// converted to F32 and zero-padded to whole vectors (zeros do not change the sums); then two rows
+// of x1 and four of x2 at a time are kept in registers, as in a matrix product.
 #include <algorithm>
 
 #include "convert.h"
@@ -12,7 +12,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int kI = 2, kJ = 4;
-constexpr int64_t kChunk = 256;  // columns of the result that are stored together
+constexpr int64_t kChunk = 256;  // columns of the result stored together
 
 struct Operand {
     Shape shape;
@@ -24,7 +24,7 @@ struct Operand {
         rows = tensor.size(-2);
         width = tensor.size(-1);
     }
-    // Which of its batches serves batch `index` of the result.
+    // The operand's batch index for batch `index` of the result.
     int64_t batch(int64_t index, const Shape &y) const {
         int64_t found = 0, step = 1;
         for (int d = y.ndim - 3, mine = shape.ndim - 3; mine >= 0; --d, --mine) {
@@ -42,7 +42,7 @@ struct Operand {
         }
         return found;
     }
-    // All rows into F32, `padded` apart.
+    // Converts all rows to F32, with a pitch of `padded`.
     void convert(float *to, const char *from, int64_t padded) const {
         const int64_t size = shape.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / padded));
@@ -80,7 +80,7 @@ struct Cdist {
     double p;
     int64_t batches = 1, padded = 0;
 
-    // Rows `i` and the next of a batch.
+    // Processes rows `i` and `i + 1` of a batch.
     template <Norm norm>
     void pair(char *to, const float *a, const float *b, int64_t i) const {
         const int64_t rows = x1.rows, columns = x2.rows;

@@ -9,8 +9,8 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 1024;  // elements that are converted at a time
-constexpr int64_t kParts = 64;    // partial results, joined in order: the threads change nothing
+constexpr int64_t kPiece = 1024;  // elements converted at a time
+constexpr int64_t kParts = 64;    // partial results, joined in order, for any number of threads
 
 template <Norm norm, class C>
 C of_piece(const C *a, const C *b, size_t n, C p) {
@@ -27,10 +27,10 @@ C of_piece(const C *a, const C *b, size_t n, C p) {
     return result;
 }
 
-// Both tensors as rows that lie at fixed strides; without gaps they are one row.
+// Both tensors as equally spaced rows; without gaps they are one row.
 struct Rows {
     Shape a, b;
-    int outer = 0;  // dimensions that number the rows
+    int outer = 0;  // dimensions that enumerate the rows
     int64_t rows = 1, length = 1, pieces = 1;
 
     Rows(const Tensor &first, const Tensor &second) : a(first), b(second) {

@@ -1,4 +1,4 @@
-// p-norms of differences: what one difference adds, and what the sum becomes.
+// p-norms of differences: the terms, and the final function of the sum.
 #pragma once
 
 #include <cmath>
@@ -16,13 +16,13 @@ inline Norm norm_of(double p) {
     return std::isinf(p) ? Norm::infinity : Norm::power;
 }
 
-// total + |a - b|^p, or the greater of both. For numbers and for vectors.
+// total + |a - b|^p, or the maximum of both. For scalars and vectors.
 template <Norm norm, class V>
 INFINI_SIMD V accumulate(V total, V a, V b, Element<V> p) {
     const V d = a - b;
     if constexpr (norm == Norm::two) return fma(d, d, total);
     const V size = absolute(d);
-    if constexpr (norm == Norm::zero) {  // NaN counts as NaN
+    if constexpr (norm == Norm::zero) {  // NaN propagates
         const V one = select(size > broadcast<V>(Element<V>(1e-10)), broadcast<V>(1), V{});
         return total + select(size != size, size, one);
     }
@@ -31,7 +31,7 @@ INFINI_SIMD V accumulate(V total, V a, V b, Element<V> p) {
     return total + power(size, broadcast<V>(p));
 }
 
-// Of two totals.
+// Combines two totals.
 template <class T>
 inline T join(Norm norm, T a, T b) {
     return norm == Norm::infinity ? maximum(a, b) : a + b;

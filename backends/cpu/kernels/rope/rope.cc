@@ -9,7 +9,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr int64_t kGrain = 16384;  // elements that justify a thread
 
 // A position outside the table uses row 0, so that invalid data causes no out-of-bounds read.
 int64_t table_row(int dtype, const void *positions, int64_t index, int64_t rows) {
@@ -21,7 +21,7 @@ struct Rope {
     int64_t batch, tokens, heads, half;
     int64_t y_batch, y_token, y_head, x_batch, x_token, x_head;
     int positions_dtype;
-    int64_t positions_batch;  // from one batch entry to the next; 0: shared
+    int64_t positions_batch;  // stride between batch entries; 0: shared
     int64_t rows;
     bool neighbours;
 
@@ -83,7 +83,7 @@ std::unique_ptr<Plan> plan_rope(const Operation &operation) {
     });
 }
 
-// ---- Three positions for each token -------------------------------------------------------------
+// ---- Three positions per token ------------------------------------------------------------------
 
 struct Mrope {
     int64_t tokens, head_size, half, heads[2];  // of queries and keys
@@ -126,7 +126,7 @@ struct Mrope {
                     rotate_rows<C>(to, to + half, from, from + half, s, c, n);
                 }
         }
-        for (int k = 0; k < 2; ++k) {  // what is not rotated
+        for (int k = 0; k < 2; ++k) {  // elements that are not rotated
             T *to = a.pointer<T>(k) + t * out_token[k] + 2 * half;
             const T *from = a.pointer<const T>(k + 2) + t * in_token[k] + 2 * half;
             if (to == from || 2 * half == head_size) continue;

@@ -1,12 +1,12 @@
-// Rotating pairs of elements by angles given as sines and cosines. Angles are laid out once for a
-// token and serve all its heads.
+// Rotation of pairs of elements by angles given as sines and cosines. Angles are laid out once per
+// token for all its heads.
 #pragma once
 
 #include "../attention/rows.h"
 
 namespace infini::cpu {
 
-inline constexpr int64_t kMostAngles = 256;  // that are laid out at a time
+inline constexpr int64_t kMostAngles = 256;  // laid out at a time
 
 template <class C, class T>
 INFINI_SIMD Vec<C> load_wide(const T *p) {
@@ -23,7 +23,7 @@ INFINI_SIMD void store_narrow(T *p, Vec<C> x) {
         store_narrow_f32(p, x);
 }
 
-// y0, y1 = x0 c - x1 s, x0 s + x1 c for n pairs that lie in two rows. y may be x.
+// y0, y1 = x0 c - x1 s, x0 s + x1 c for n pairs that are in two rows. y may alias x.
 template <class C, class T>
 inline void rotate_rows(T *y0, T *y1, const T *x0, const T *x1, const C *s, const C *c, int64_t n) {
     int64_t i = 0;
@@ -40,7 +40,7 @@ inline void rotate_rows(T *y0, T *y1, const T *x0, const T *x1, const C *s, cons
     }
 }
 
-// The same for n elements whose pairs are neighbours. Here `c` has each cosine twice, and `s` each
+// The same for n elements whose pairs are adjacent. Here `c` has each cosine twice, and `s` each
 // sine twice, the first of the two negated.
 template <class C, class T>
 inline void rotate_neighbours(T *y, const T *x, const C *s, const C *c, int64_t n) {

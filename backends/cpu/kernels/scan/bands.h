@@ -12,7 +12,7 @@ namespace infini::cpu {
 
 inline constexpr int64_t kBand = 256;  // lines
 
-// Where a band begins, in each of `count` tensors, and how many lines it has.
+// The offsets of a band in each of `count` tensors, and its number of lines.
 template <size_t count>
 struct Band {
     std::array<int64_t, count> at;
@@ -22,11 +22,11 @@ struct Band {
 template <size_t count>
 class Bands {
 public:
-    // A tensor without dimensions is a line of one element. An axis < 0 counts from the end.
+    // A 0-dimensional tensor is a line of one element. A negative axis counts from the end.
     Bands(const std::array<Tensor, count> &tensors, int axis) {
         const int ndim = tensors[0].ndim;
         if (axis < 0) axis += ndim;
-        // Lines lie side by side where every tensor has them so.
+        // The dimension along which the lines of all tensors are adjacent.
         int side = -1;
         for (int i = ndim - 1; i >= 0 && side < 0; --i) {
             bool near = i != axis && tensors[0].size(i) > 1;
@@ -53,18 +53,18 @@ public:
         band.width = std::min(kBand, lines_ - first);
         return band;
     }
-    // How many bands are worth a thread.
+    // The number of bands that justify a thread.
     size_t grain() const {
         const int64_t work = size * std::min(lines_, kBand);
         return size_t(std::max<int64_t>(1, 8192 / std::max<int64_t>(1, work)));
     }
 
     int64_t size = 1;                      // of a line
-    std::array<int64_t, count> step = {};  // from one element of a line to the next
+    std::array<int64_t, count> step = {};  // between elements of a line
 
 private:
-    int64_t lines_ = 1;  // that lie side by side
-    int64_t bands_ = 1;  // that they make
+    int64_t lines_ = 1;  // adjacent lines
+    int64_t bands_ = 1;  // bands of these lines
     std::array<Offsets, count> offsets_;
 };
 

@@ -1,4 +1,4 @@
-// cumsum and cumprod. Floats of 16 bits add up in F32, others in F64.
+// cumsum and cumprod. 16-bit floats accumulate in F32, others in F64.
 #include "convert.h"
 #include "functions.h"
 #include "kernel.h"
@@ -8,9 +8,9 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // elements of a long line that a thread takes
+constexpr int64_t kPiece = 16384;  // elements of a long line per task
 
-// C: what is computed in; T, R: how inputs and results are stored.
+// C: the compute type; T, R: the storage types of inputs and results.
 template <class C, class T, class R, class Combine>
 void scan_line(const T *from, int64_t from_step, R *to, int64_t to_step, int64_t n, C running,
                Combine combine) {
@@ -35,8 +35,8 @@ void scan_band(const T *from, int64_t from_step, R *to, int64_t to_step, int64_t
 template <class C, class T, class R, bool product>
 std::unique_ptr<Plan> plan_as(const Bands<2> &bands) {
     const auto combine = [](C a, C b) { return product ? mul(a, b) : add(a, b); };
-    // One long line: threads first add up its pieces, then scan them from there. Not so products,
-    // where 0 and an overflow that never happened would meet.
+    // One long line: threads first sum its chunks, then scan them from these sums. Not for
+    // products: a chunk's product could overflow although a preceding 0 makes the result 0.
     const int64_t threads = int64_t(thread_count());
     int64_t pieces = 1;
     if (!product && bands.number() == 1 && bands[0].width == 1)

@@ -1,4 +1,4 @@
-// cummax and cummin: the extreme so far and its index, the last of equal ones; a NaN wins.
+// cummax and cummin: the extreme so far and its index, the last among equals; NaN propagates.
 #include "convert.h"
 #include "kernel.h"
 #include "scan/bands.h"
@@ -7,7 +7,7 @@
 namespace infini::cpu {
 namespace {
 
-// What elements are compared as.
+// The type in which elements are compared.
 template <class T>
 using Compared = std::conditional_t<
     kIsSmallFloat<T>, float,

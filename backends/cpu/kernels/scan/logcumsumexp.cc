@@ -12,7 +12,7 @@
 namespace infini::cpu {
 namespace {
 
-// V: a number, or a vector of neighbouring lines.
+// V: a scalar, or a vector of neighbouring lines.
 template <class V>
 struct Running {
     V greatest, sum;
@@ -21,8 +21,8 @@ struct Running {
         : greatest(broadcast<V>(-std::numeric_limits<Element<V>>::infinity())),
           sum(broadcast<V>(0)) {}
     void add(V x) {
-        // One exponential: of the smaller relative to the greater. Equal ones (infinities too) have
-        // no distance. A NaN fails both comparisons and stays.
+        // Takes one exponential: of the smaller relative to the greater. Equal values (including
+        // infinities) have distance 0. NaN fails both comparisons and propagates.
         const V zero = broadcast<V>(0);
         const V distance = select(x == greatest, zero, V(x - greatest));
         const auto up = distance > zero;
@@ -37,7 +37,7 @@ struct Scan {
     Lines from, to;
     bool exclusive, reverse;
 
-    // Element number i of a line, in the order of the scan.
+    // The position of the i-th element in scan order.
     int64_t at(int64_t i) const { return reverse ? from.size - 1 - i : i; }
 
     template <class V, class Load, class Store>
@@ -59,7 +59,7 @@ std::unique_ptr<Plan> plan_logcumsumexp(const Operation &operation) {
                        operation.integer(2) != 0};
     const int64_t lines = scan.from.count();
     const size_t grain = size_t(std::max<int64_t>(1, 2048 / std::max<int64_t>(1, scan.from.size)));
-    // Lines that lie side by side are scanned together, a vector of them at a time.
+    // Adjacent lines are scanned together, a vector of them at a time.
     const bool together = axis + 1 < x.ndim && x.stride(-1) == 1 && y.stride(-1) == 1;
     const int64_t width = together ? x.size(-1) : 1;
 

@@ -1,4 +1,4 @@
-// bincount: how often each number occurs, or the sum of weights where it does.
+// bincount: the number of occurrences of each value, or the sum of their weights.
 #include <algorithm>
 
 #include "kernel.h"
@@ -8,7 +8,7 @@
 namespace infini::cpu {
 namespace {
 
-// F32 adds up in F64.
+// F32 accumulates in F64.
 template <class R>
 using Sum = std::conditional_t<std::is_same_v<R, float>, double, R>;
 
@@ -20,7 +20,7 @@ std::unique_ptr<Plan> plan_as(const Operation &operation) {
     const int64_t out_step = output.stride(0), step = input.stride(0);
     const bool weighted = bool(weights);
     const int64_t weight_step = weighted ? weights.stride(0) : 0;
-    // Pieces of the input count into tables of their own, as long as these are smaller than they.
+    // Chunks of the input have their own tables, as long as these are smaller than the chunks.
     constexpr int64_t kPiece = 32768;
     const int64_t pieces = std::max<int64_t>(
         1, std::min({size / kPiece, size / std::max<int64_t>(length, 1), int64_t(thread_count())}));
@@ -38,7 +38,7 @@ std::unique_ptr<Plan> plan_as(const Operation &operation) {
                 S *table = tables + piece * length;
                 const int64_t end = size * (piece + 1) / pieces;
                 for (int64_t i = size * piece / pieces; i < end; ++i) {
-                    // A negative number is one beyond every length.
+                    // As unsigned, a negative number exceeds every length.
                     const auto at = uint64_t(data[i * step]);
                     if (at < uint64_t(length))
                         table[at] += weighted ? S(weight[i * weight_step]) : S(1);

@@ -1,4 +1,4 @@
-// histc: how many elements fall into each of some bins of equal width.
+// histc: counts the elements in bins of equal width.
 #include <cmath>
 
 #include "convert.h"
@@ -14,7 +14,7 @@ std::unique_ptr<Plan> plan_histc(const Operation &operation) {
     const int64_t out_step = y.stride(0);
     const double least = operation.number(1), greatest = operation.number(2);
     const double width = (greatest - least) / double(bins);
-    // Pieces of the input count into tables of their own, as long as these are smaller than they.
+    // Chunks of the input have their own tables, as long as these are smaller than the chunks.
     constexpr int64_t kPiece = 32768;
     const int64_t pieces =
         std::max<int64_t>(1, std::min({size / kPiece, size / bins, int64_t(thread_count())}));

@@ -1,5 +1,5 @@
-// The order of numbers: NaN is the greatest, both zeros are equal. A number and its index form one
-// entry, so that plain comparisons of entries give a stable order.
+// The sort order of numbers: NaN is the greatest, both zeros are equal. A number and its index form
+// one entry, so that plain comparisons of entries give a stable order.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace infini::cpu {
 template <class T>
 using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-// An unsigned number in the order of the values.
+// An unsigned integer with the same order as the values.
 template <class T>
 inline Key<T> order_key(T value) {
     if constexpr (std::is_integral_v<T>) {
@@ -35,7 +35,7 @@ inline Key<T> order_key(T value) {
 template <class K>
 struct Entry;
 
-// 32 bits of key above 32 bits of place.
+// A 32-bit key above a 32-bit index.
 template <>
 struct Entry<uint32_t> {
     uint64_t both;
@@ -61,7 +61,7 @@ struct Entry<uint64_t> {
     }
 };
 
-// A line of numbers in memory, seen in ascending or (with the keys turned round) descending order.
+// A line of numbers in memory, in ascending or (with inverted keys) descending order.
 template <class T>
 struct Line {
     const T *data;
@@ -75,9 +75,9 @@ struct Line {
     Entry<Key<T>> entry(int64_t i) const { return {key(i), i}; }
 };
 
-// The `count` first entries of a line come to the front of `room`, in no order. `room` holds
-// first_room (size, count) entries. Most of a long line is only compared with the last of those
-// found so far.
+// Moves the first `count` entries of a line to the front of `room`, in no particular order. `room`
+// holds first_room(size, count) entries. Most of a long line is only compared with the last of the
+// entries found so far.
 inline int64_t first_room(int64_t size, int64_t count) {
     return std::min(size, count + std::max<int64_t>(count, 64));
 }
@@ -103,7 +103,7 @@ void find_first(const Line<T> &line, int64_t count, Entry<Key<T>> *room) {
         else
             for (int64_t i = 0; i < n; ++i) keys[i] = line.key(begin + i);
         for (int64_t i = 0; i < n; ++i) least = std::min(least, keys[i]);
-        if (least >= bound) continue;  // of equal ones the earlier counts
+        if (least >= bound) continue;  // the first among equals is kept
         for (int64_t i = 0; i < n; ++i)
             if (keys[i] < bound) {
                 room[held++] = {keys[i], begin + i};
@@ -116,19 +116,19 @@ void find_first(const Line<T> &line, int64_t count, Entry<Key<T>> *room) {
     std::nth_element(room, room + count - 1, room + held);
 }
 
-// ---- Scratch memory for each thread ------------------------------------------------------------
+// ---- Scratch memory per thread -----------------------------------------------------------------
 
-// Lines are divided among a few slots, each with its part of the workspace.
+// Lines are divided among a few slots, each with its own section of the workspace.
 struct Slots {
     int64_t count, lines;
 
-    // `work`: elements of a line that are touched.
+    // `work`: accessed elements per line.
     Slots(int64_t lines, int64_t work) : lines(lines) {
         const int64_t worth = lines * std::max<int64_t>(work, 1) / 16384;
         count = std::max<int64_t>(1, std::min({lines, worth, 4 * int64_t(thread_count())}));
     }
 
-    // body(line, slot)
+    // Calls body(line, slot).
     template <class Body>
     void run(const Body &body) const {
         parallel_for(size_t(count), 1, [&](size_t first, size_t last) {

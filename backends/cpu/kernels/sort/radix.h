@@ -1,6 +1,6 @@
-// Sorting entries: a key of up to 64 bits and a place. Entries are unique, so that every way to
-// sort them gives the same stable order. Long lists are sorted digit by digit, several threads sort
-// pieces and merge them.
+// Sorts entries: a key of up to 64 bits and an index. Entries are unique, so that any algorithm
+// gives the same stable order. Long lists are sorted by radix sort; several threads sort chunks and
+// merge them.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace infini::cpu {
 
-// ---- Digit by digit -----------------------------------------------------------------------------
+// ---- Radix sort ---------------------------------------------------------------------------------
 
 inline constexpr int kDigitBits = 11;
 inline constexpr int64_t kDigits = int64_t(1) << kDigitBits;
-inline constexpr int64_t kShort = 512;  // entries below which comparing is faster
+inline constexpr int64_t kShort = 512;  // entries below which a comparison sort is faster
 
-// Sorts by the lowest `bits` bits of the key; the places ascend already. `spare` holds as many
-// entries. The result is in `entries`.
+// Sorts by the lowest `bits` bits of the key; the indices are already ascending. `spare` holds as
+// many entries. The result is in `entries`.
 template <class K>
 void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
     if (n < kShort) {
@@ -36,7 +36,7 @@ void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
     Entry<K> *from = entries, *to = spare;
     for (int pass = 0; pass < passes; ++pass) {
         int64_t *next = counts[pass];
-        if (next[digit(from[0], pass)] == n) continue;  // all have the same
+        if (next[digit(from[0], pass)] == n) continue;  // all keys have the same digit
         for (int64_t d = 0, sum = 0; d < kDigits; ++d) {
             const int64_t count = next[d];
             next[d] = sum;
@@ -48,7 +48,7 @@ void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
     if (from != entries) std::copy_n(from, n, entries);
 }
 
-// ---- With several threads -----------------------------------------------------------------------
+// ---- Multithreaded sort -------------------------------------------------------------------------
 
 // How many of the first `count` entries of two merged lists come from the first.
 template <class E>
@@ -84,7 +84,7 @@ void sort_in_parallel(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
     });
     E *from = entries, *to = spare;
     for (int64_t width = 1; width < pieces; width *= 2) {
-        // Each thread writes a part of a merged list.
+        // Each thread writes a range of a merged list.
         each(pieces, [&](int64_t part) {
             const int64_t left = part / (2 * width) * (2 * width);
             const E *a = from + first(left), *b = from + first(left + width);

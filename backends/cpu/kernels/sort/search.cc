@@ -1,4 +1,4 @@
-// searchsorted: where values would have to be put into ascending sequences.
+// searchsorted: the insertion positions of values in ascending sequences.
 #include <algorithm>
 
 #include "index/offsets.h"
@@ -9,8 +9,8 @@
 namespace infini::cpu {
 namespace {
 
-// How many elements of a sequence are smaller than x (with `right`: not larger); all of them for a
-// NaN, which is why the comparisons are turned round.
+// The number of elements of a sequence that are smaller than x (with `right`: not larger); all of
+// them for NaN, which is why the comparisons are negated.
 template <class T>
 int64_t search(const T *sequence, int64_t step, int64_t n, T value, bool right) {
     using C = std::conditional_t<kIsSmallFloat<T>, float,

@@ -1,4 +1,4 @@
-// sort: lines along a dimension in order, and the indices of their elements.
+// sort: sorts lines along a dimension, and gives the indices of their elements.
 #include "index/offsets.h"
 #include "kernel.h"
 #include "sort/radix.h"
@@ -6,7 +6,7 @@
 namespace infini::cpu {
 namespace {
 
-// A key in the order of the values, in as few bits as distinguish them: fewer digits to sort by.
+// A key in the order of the values, with as few bits as possible: fewer digits to sort by.
 template <class T>
 constexpr int kKeyBits =
     std::is_same_v<T, boolean>                         ? 1
@@ -19,7 +19,7 @@ Key<T> short_key(T value) {
     else if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
         return Key<T>(int32_t(value) - int32_t(std::numeric_limits<T>::min()));
     else if constexpr (std::is_same_v<T, bf16>)
-        return order_key(value) >> 16;  // of a float, whose lower half is 0
+        return order_key(value) >> 16;  // the lower half of the float is 0
     else
         return order_key(value);
 }
@@ -29,7 +29,7 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation) {
     const Tensor input = operation.tensor(2);
     int dim = int(operation.integer(0));
     const bool descending = operation.integer(1) != 0;
-    // A tensor without dimensions is a line of one element.
+    // A 0-dimensional tensor is treated as a line of one element.
     const int64_t one[1] = {1};
     auto lines = [&](const Tensor &tensor) {
         if (tensor.ndim == 0) return Lines({tensor.dtype, 1, one, one}, 0);
@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation) {
     const int64_t n = from.size, threads = int64_t(thread_count());
     Slots slots(from.count(), n * 8);
     slots.count = std::min(slots.count, threads);
-    if (slots.lines < threads && n >= kWorthPieces) slots.count = 1;  // threads share a line
+    if (slots.lines < threads && n >= kWorthPieces) slots.count = 1;  // threads divide a line
     const bool alone = slots.count == 1;
 
     std::unique_ptr<Plan> plan;

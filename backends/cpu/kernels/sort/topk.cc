@@ -67,7 +67,7 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
     const int64_t k = operation.integer(0);
     int dim = int(operation.integer(1));
     if (dim < 0) dim += input.ndim;
-    // A 0-dimensional input is a line of one element.
+    // A 0-dimensional input is treated as a line of one element.
     const int64_t one[1] = {1};
     const Tensor shaped = input.ndim ? input : Tensor{input.dtype, 1, one, one};
     const Lines from(shaped, input.ndim ? dim : 0);
@@ -76,7 +76,7 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
         throw Refusal{INFINI_STATUS_BAD_PARAM, "kthvalue: k is not in 1 .. the size along dim"};
     const int index_dtype = operation.tensor(1).dtype;
     const Slots slots(from.count(), from.size);
-    // Looked for from the nearer end.
+    // Searches from the nearer end.
     const bool backwards = k - 1 > from.size / 2;
     const int64_t count = backwards ? from.size + 1 - k : k;
     const int64_t room = first_room(from.size, count);

@@ -1,4 +1,4 @@
-// fold: the sums of windows that overlap, back in an image.
+// fold: sums overlapping windows into an image.
 #include <string>
 
 #include "floats.h"
@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kRow = 512;  // elements at a time
+constexpr int64_t kRow = 512;  // elements processed at a time
 
 struct FoldImages {
     FoldShape shape;

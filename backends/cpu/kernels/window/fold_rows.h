@@ -1,4 +1,4 @@
-// Windows put back into an image: the sums of what falls on each of its elements, a row at a time.
+// Sums overlapping windows into an image, one row at a time.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace infini::cpu {
 
-// Windows of three dimensions; missing ones come first and are 1. Element `tap` of window `place`
-// falls on place * step + tap * dilation - pad.
+// Windows of three dimensions; missing ones come first and have size 1. Element `tap` of window
+// `place` contributes to position place * step + tap * dilation - pad.
 struct FoldShape {
     static constexpr int kDims = 3;
     int64_t windows[kDims] = {1, 1, 1}, image[kDims] = {1, 1, 1}, taps[kDims] = {1, 1, 1};
@@ -18,7 +18,7 @@ struct FoldShape {
     int64_t image_size() const { return image[0] * image[1] * image[2]; }
     int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
 
-    // The window of a dimension whose element `tap` falls on `at`, or -1.
+    // The window of a dimension whose element `tap` is at position `at`, or -1.
     int64_t window_of(int d, int64_t at, int64_t tap) const {
         const int64_t from = at + pad[d] - tap * dilation[d];
         if (from < 0 || from % step[d] != 0) return -1;
@@ -26,8 +26,8 @@ struct FoldShape {
     }
 };
 
-// Adds what falls on the elements [first, first + n) of a row of the image to the sums. The columns
-// are those of one plane: element (tap, window) lies at tap * tap_stride + window * stride.
+// Adds the contributions to elements [first, first + n) of a row of the image to the sums. The
+// columns are those of one plane: element (tap, window) is at tap * tap_stride + window * stride.
 template <class T, class C>
 void add_windows(const FoldShape &s, const T *columns, int64_t tap_stride, int64_t stride,
                  int64_t row0, int64_t row1, int64_t first, int64_t n, C *__restrict sums) {

@@ -1,4 +1,4 @@
-// fractional_max_pool: windows that each image places for itself.
+// fractional_max_pool: the windows' positions are computed per image.
 #include <limits>
 
 #include "floats.h"
@@ -15,7 +15,7 @@ struct Fractional {
     int64_t samples_stride[3] = {0, 0, 0};
     int64_t kernel[kImageDims] = {1, 1, 1};
 
-    // Where window o of a dimension begins.
+    // The start of window o of a dimension.
     int64_t first(int dim, int64_t o, double u) const {
         const int64_t room = x.size[dim] - kernel[dim], count = y.size[dim];
         if (o == count - 1) return room;

@@ -1,4 +1,4 @@
-// grid_sample: where the points of a row of the grid fall is found once, for all channels.
+// grid_sample: the sampling positions of a row of the grid are computed once for all channels.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -14,16 +14,16 @@ namespace {
 enum class Mode { kNearest = 1, kLinear = 2, kCubic = 4 };  // neighbours in each dimension
 enum class Around { kZeros, kBorder, kReflection };
 
-constexpr int64_t kPoints = 32;  // at a time
+constexpr int64_t kPoints = 32;  // processed together
 constexpr int kMostTaps = 16;    // 4 x 4, or 2 x 2 x 2
 
-// The elements that points are made of, of an image without its channels.
+// The image elements (of one channel) that contribute to each point.
 template <class C, class I>
 struct Taps {
     using Inside = typename IntegerOf<sizeof(C)>::type;
     int count = 0;
-    I place[kMostTaps][kPoints];        // 0 for those beyond the image
-    Inside inside[kMostTaps][kPoints];  // -1, or 0 beyond it
+    I place[kMostTaps][kPoints];        // 0 for those outside the image
+    Inside inside[kMostTaps][kPoints];  // -1, or 0 outside
     C weight[kMostTaps][kPoints];
 };
 
@@ -66,7 +66,7 @@ struct Sampler {
         });
     }
 
-    // Rows that follow each other in the grid and in the output are one.
+    // Merges rows that are contiguous in the grid and in the output.
     void join_rows() {
         for (int d = 1; d >= 0; --d) {
             const int64_t rows = y.size[d];
@@ -78,7 +78,7 @@ struct Sampler {
     }
 
 private:
-    // All of them are computed, of which n are wanted: then loops are of known length.
+    // Computes all kPoints points, of which n are stored: loops have a constant length.
     template <class I, class T>
     void some(T *to, const T *from, const T *points, int64_t n) const {
         using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -112,8 +112,7 @@ private:
         return values;
     }
 
-    // What the points are made of: the neighbours of all dimensions, with the products of their
-    // weights.
+    // The taps of points: the neighbours in all dimensions, with the products of their weights.
     template <class T, class C, class I>
     void find(const T *points, int64_t n, Taps<C, I> &taps) const {
         Neighbours all[kImageDims];
@@ -140,7 +139,7 @@ private:
                 }
     }
 
-    // The neighbours of points along one dimension: what is added to their places.
+    // The neighbours of points along one dimension, as contributions to their offsets.
     struct Neighbours {
         int count = 1;
         int64_t place[4][kPoints], inside[4][kPoints];
@@ -186,7 +185,7 @@ private:
             }
     }
 
-    // What the padding makes of places.
+    // Applies the padding mode to coordinates.
     void put_inside(double *at, int64_t size) const {
         if (around == Around::kZeros) return;
         const double last = double(size - 1);
@@ -209,7 +208,7 @@ private:
         }
     }
 
-    // Cubic convolution with a = -3/4, of neighbours at a distance below 1, and below 2.
+    // Cubic convolution with a = -3/4, for neighbours at distances below 1 and below 2.
     static double near(double x) { return (1.25 * x - 2.25) * x * x + 1; }
     static double far(double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; }
 };

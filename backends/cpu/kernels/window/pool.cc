@@ -1,4 +1,4 @@
-// max_pool, avg_pool and their adaptive forms, with and without the places of what they found.
+// max_pool, avg_pool and their adaptive forms, with and without the indices of the maxima.
 #include <functional>
 
 #include "floats.h"
@@ -10,9 +10,9 @@ namespace {
 
 struct Pool {
     Image x, y;
-    Image places;  // of the indices, if they are wanted
+    Image places;  // of the indices, if requested
     Spans spans[kImageDims];
-    int64_t divisor = 0;  // not 0: instead of the windows' own
+    int64_t divisor = 0;  // if not 0, replaces the windows' own divisors
     Division division;
 
     void prepare() {
@@ -23,8 +23,7 @@ struct Pool {
                 divisors.end();
     }
 
-    // Windows that cover all of the last dimension are stretches of memory: it becomes one with the
-    // dimension before it.
+    // If windows cover the whole last dimension, it is merged with the dimension before it.
     void merge() {
         for (int again = 0; again < 2; ++again) {
             const Spans &last = spans[2], &before = spans[1];
@@ -83,7 +82,7 @@ struct Pool {
     }
 
 private:
-    bool even_ = false;  // is the same divisor for all outputs of a row?
+    bool even_ = false;  // whether all outputs of a row have the same divisor
 
     struct Place {
         int64_t o0, o1;  // of a row of outputs
@@ -91,7 +90,7 @@ private:
     template <class T>
     using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-    // Calls body(row of the input, its number) for the rows that the windows of a row reach.
+    // Calls body(row of the input, its index) for the input rows that the windows of a row cover.
     template <class T, class Body>
     void each_row(const T *from, Place p, const Body &body) const {
         int64_t id = 0;
@@ -103,7 +102,7 @@ private:
             }
     }
 
-    // The rows as numbers: where they are, or in the buffer.
+    // Rows in the compute type: in place, or converted to the buffer.
     template <class T, class C>
     static const C *numbers(const T *from, int64_t n, int64_t stride, C *buffer) {
         if constexpr (std::is_same_v<T, C>)
@@ -112,7 +111,7 @@ private:
         return buffer;
     }
 
-    // Elements of all rows, folded: n of them, from `low` on, `step` apart.
+    // Folds elements of all rows: n of them, starting at `low`, `step` apart.
     template <Fold fold, class T, class C>
     const C *column(const T *from, Place p, int64_t low, int64_t n, int64_t step, C *folded,
                     C *buffer) const {
@@ -164,7 +163,7 @@ private:
         store_strided(to + first * y.stride[2], values, size_t(last - first), y.stride[2]);
     }
 
-    // One output of many elements, a piece at a time.
+    // Folds one output of many elements, a chunk at a time.
     template <Fold fold, class T>
     void long_window(T *to, const T *from, Place p, const Part &part) const {
         using C = Computed<T>;
@@ -196,7 +195,7 @@ private:
         C folded[kSpan], buffer[kSpan];
         I ids[kSpan];
         const int64_t step = spans[2].step;
-        // Folds n elements from `low` on, `by` apart, of all rows.
+        // Folds n elements of all rows, starting at `low`, `by` apart.
         auto fold = [&](int64_t low, int64_t n, int64_t by) {
             std::fill(ids, ids + n, I(0));
             std::fill(folded, folded + n, -std::numeric_limits<C>::infinity());
@@ -274,7 +273,7 @@ Pool tensors_of(const Operation &operation, bool places) {
     return pool;
 }
 
-// Windows of a kernel; `mean`: that of a sum.
+// Sliding windows; `mean`: divides the sums.
 void slide(const Operation &operation, Pool &pool, bool mean) {
     const SlidingWindow w(operation, mean, pool.x.size, pool.y.size);
     for (int d = 0; d < kImageDims; ++d) {
@@ -294,7 +293,7 @@ void slide(const Operation &operation, Pool &pool, bool mean) {
     }
 }
 
-// Bins that cover each dimension.
+// Adaptive bins that cover each dimension.
 void divide_up(const Operation &operation, Pool &pool, int rank) {
     check_output_size(operation, 0, rank, pool.y.size);
     for (int d = kImageDims - rank; d < kImageDims; ++d) {

@@ -1,5 +1,5 @@
-// Pooling, a row of outputs at a time: the rows of the input that a window reaches are folded into
-// one, element by element; then the outputs are folded out of that one row.
+// Pooling, one row of outputs at a time: the rows of the input that a window covers are folded into
+// one, element by element; then that row is folded into the outputs.
 #pragma once
 
 #include <algorithm>
@@ -12,22 +12,22 @@ namespace infini::cpu {
 
 enum class Fold { kSum, kMax, kMaxPlace };
 
-inline constexpr int64_t kSpan = 1024;  // elements of a row that are on the stack
+inline constexpr int64_t kSpan = 1024;  // elements of a row buffer on the stack
 
-// Outputs whose windows have the same size and lie evenly.
+// Outputs whose windows have the same size and are equally spaced.
 struct Run {
     int64_t begin, end;  // outputs
-    int64_t first, by;   // where the first window begins, and how far apart they lie
-    int64_t count;       // elements of a window
+    int64_t first, by;   // start of the first window, and the distance between windows
+    int64_t count;       // elements per window
 };
-// Runs that share a row: the elements [low, high) of the input. A window that is longer than a row
-// on the stack is a part of its own.
+// Runs that share a row buffer: the elements [low, high) of the input. A window that is longer than
+// the buffer has its own part.
 struct Part {
     size_t first_run, last_run;
     int64_t low, high;
 };
 
-// Runs and parts of the last dimension's windows.
+// The runs and parts of the last dimension's windows.
 struct Division {
     std::vector<Run> runs;
     std::vector<Part> parts;
@@ -67,7 +67,7 @@ private:
     }
 };
 
-// dst[i] = dst[i] + src[i], or the larger of both.
+// dst[i] = dst[i] + src[i], or the maximum of both.
 template <Fold fold, class C>
 inline void fold_row(C *__restrict dst, const C *__restrict src, int64_t n) {
     using V = Vec<C>;
@@ -83,7 +83,7 @@ inline void fold_row(C *__restrict dst, const C *__restrict src, int64_t n) {
     for (; i < n; ++i) dst[i] = join(dst[i], src[i]);
 }
 
-// Where src[i] is larger than dst[i], or the first NaN: takes it, and notes `id`.
+// Where src[i] is larger than dst[i], or is the first NaN, replaces it and stores `id`.
 template <class C, class I>
 inline void fold_row_places(C *__restrict dst, I *__restrict ids, const C *__restrict src, I id,
                             int64_t n) {
@@ -101,7 +101,7 @@ inline void fold_row_places(C *__restrict dst, I *__restrict ids, const C *__res
         if (src[i] > dst[i] || (src[i] != src[i] && dst[i] == dst[i])) dst[i] = src[i], ids[i] = id;
 }
 
-// The fold of a dense row, for sums with as many partial sums as there are lanes.
+// The fold of a dense row; sums have one partial sum per lane.
 template <Fold fold, class C>
 inline C fold_all(const C *src, int64_t n) {
     using V = Vec<C>;
@@ -131,8 +131,8 @@ INFINI_SIMD X fold_pair(X a, X b) {
         return maximum(a, b);
 }
 
-// to[o] = the fold of row[o * by + k * step] over k < count, for windows that follow each other
-// (by 1), lie two apart, or anything. `known`: the count, or 0.
+// to[o] = the fold of row[o * by + k * step] over k < count, with specialised loops for `by` of 1
+// and 2. `known`: the count, or 0.
 template <Fold fold, int known, class C>
 inline void fold_windows(C *__restrict to, const C *__restrict row, int64_t outputs, int64_t by,
                          int64_t count, int64_t step) {
@@ -147,7 +147,7 @@ inline void fold_windows(C *__restrict to, const C *__restrict row, int64_t outp
                 value = fold_pair<fold>(value, load<V>(row + o + k * step));
             store(to + o, value);
         }
-    // The second of the last pair may lie outside the row.
+    // The last pair may end outside the row.
     if (by == 2)
         for (; o + width < outputs; o += width) {
             auto evens = [](const C *p) {
@@ -180,7 +180,7 @@ inline void fold_windows(C *__restrict to, const C *__restrict row, int64_t outp
     }
 }
 
-// Outputs of a run: to[o] is the fold of row[o * by + k * step] over k < count.
+// The outputs of a run: to[o] is the fold of row[o * by + k * step] over k < count.
 template <Fold fold, class C>
 inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs, int64_t by,
                      int64_t count, int64_t step) {
@@ -190,7 +190,8 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     } else if (step == 1 && count >= 4 * int64_t(kWidth<C>)) {
         for (int64_t o = 0; o < outputs; ++o) to[o] = fold_all<fold>(row + o * by, count);
     } else if (by > 2 && by <= 8 && outputs >= 4 && count > 1) {
-        // Windows at every place, of which every few are taken: vectors that do not need all.
+        // Computes windows at every position and keeps each by-th: that needs only contiguous
+        // vectors.
         C every[kSpan];
         const int64_t places = (outputs - 1) * by + 1;
         fold_windows<fold>(every, row, places, 1, count, step);
@@ -200,7 +201,8 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     }
 }
 
-// The largest of a window of a row, the one of the smallest id if they are equal, and its place.
+// The largest element of a window of a row, the one with the smallest id if equal, and its
+// position.
 template <class C, class I>
 inline void best_in(const C *row, const I *ids, int64_t count, int64_t step, C &value, I &id,
                     int64_t &at) {

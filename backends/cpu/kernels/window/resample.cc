@@ -1,5 +1,5 @@
-// resample: the rows of the input that a row of outputs lies between are blended into one, element
-// by element; then the outputs are blended out of that one row.
+// resample: the rows of the input around a row of outputs are blended into one, element by element;
+// then the outputs are blended from that row.
 #include <cmath>
 
 #include "convert.h"
@@ -9,16 +9,16 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kSpan = 1024;  // elements of a row that are on the stack
+constexpr int64_t kSpan = 1024;  // elements of a row buffer on the stack
 
 using Mode = ResampleMode;
 
-// For each output of a dimension the places that it is made of, in ascending order, and their
-// weights.
+// For each output of a dimension, the input positions that contribute, in ascending order, and
+// their weights.
 template <class C>
 struct Axis {
-    int64_t taps = 1;                  // room for those of one output
-    std::vector<int64_t> count = {1};  // how many there are
+    int64_t taps = 1;                  // capacity per output
+    std::vector<int64_t> count = {1};  // number of positions per output
     std::vector<int64_t> place = {0};
     std::vector<C> weight = {1};
 };
@@ -59,8 +59,8 @@ Axis<C> axis_of(const ResampleCase &given, int dim, int64_t in, int64_t out) {
     return axis;
 }
 
-// The same for the modes against aliases: all elements around an output, with the weights of a
-// triangle, or of cubic convolution with a = -1/2.
+// The same for antialiased modes: all elements around an output, with the weights of a triangle, or
+// of cubic convolution with a = -1/2.
 template <class C>
 Axis<C> smooth_axis_of(const ResampleCase &given, int dim, int64_t in, int64_t out) {
     const Mode mode = given.mode;
@@ -107,7 +107,7 @@ Axis<C> smooth_axis_of(const ResampleCase &given, int dim, int64_t in, int64_t o
     return axis;
 }
 
-// Outputs [begin, end) of a row, made of the elements [low, high).
+// Outputs [begin, end) of a row, computed from the elements [low, high).
 struct Part {
     int64_t begin, end, low, high;
 };
@@ -117,7 +117,7 @@ struct Resampler {
     Image x, y;
     Axis<C> axes[kImageDims];
     std::vector<Part> parts;
-    bool moves = false;   // elements are taken as they are
+    bool moves = false;   // elements are copied without blending
     bool smooth = false;  // windows differ in size
 
     void prepare() {
@@ -150,7 +150,7 @@ struct Resampler {
     }
 
 private:
-    // Calls body(row, its weight) for the rows of the input that a row of outputs is made of.
+    // Calls body(row, its weight) for the input rows that contribute to a row of outputs.
     template <class Body>
     void each_row(const T *from, int64_t o0, int64_t o1, const Body &body) const {
         for (int64_t i = 0; i < axes[0].count[size_t(o0)]; ++i)
@@ -196,7 +196,7 @@ private:
                 blend<4>(values, blended, part.low, place, weight, n, taps, count);
             else
                 blend<0>(values, blended, part.low, place, weight, n, taps, count);
-        } else {  // most elements are not read, or a window does not fit on the stack
+        } else {  // most elements are unused, or a window exceeds the stack buffer
             for (int64_t o = 0; o < n; ++o, place += taps, weight += taps) {
                 C sum = 0;
                 each_row(from, o0, o1, [&](const T *row, C share) {
@@ -222,7 +222,7 @@ private:
             for (int64_t i = 0; i < n; ++i) sums[i] = weight * row[i];
     }
 
-    // `known`: the taps, or 0.
+    // `known`: the number of taps, or 0.
     template <int known>
     static void blend(C *__restrict to, const C *row, int64_t low, const int64_t *place,
                       const C *weight, int64_t n, int64_t taps, const int64_t *count) {

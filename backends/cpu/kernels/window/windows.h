@@ -1,4 +1,4 @@
-// The windows of pooling: for each dimension of an image, which elements each output is made of.
+// The windows of pooling: for each dimension of an image, the input elements of each output.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace infini::cpu {
 
-// A tensor [N, C, ...] as one with three more dimensions: missing ones come first and have size 1.
+// A tensor [N, C, ...] with three spatial dimensions: missing ones come first and have size 1.
 struct Image {
     int dtype = 0;
     int64_t batch = 0, channels = 0, size[kImageDims] = {1, 1, 1};
@@ -29,7 +29,8 @@ struct Image {
     int64_t elements() const { return size[0] * size[1] * size[2]; }
 };
 
-// Rows of an image's outputs in order, each in parts: divisions take longer than short rows do.
+// The rows of an image's outputs in order, divided into parts; avoids divisions, which take longer
+// than a short row.
 struct RowParts {
     RowParts(const Image &image, int64_t parts, int64_t at) : y(image), parts(parts) {
         auto next = [&at](int64_t count) {
@@ -57,8 +58,8 @@ struct RowParts {
     int64_t part, o1, o0, channel, batch;
 };
 
-// The elements first[o] + k * step, k < count[o], of one dimension. What a mean is divided by is
-// the product of the dimensions' `divisor`s.
+// The elements first[o] + k * step, k < count[o], of one dimension. The divisor of a mean is the
+// product of the dimensions' `divisor`s.
 struct Spans {
     std::vector<int64_t> first = {0}, count = {1}, divisor = {1};
     int64_t step = 1;
