@@ -8,8 +8,8 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPageSize = 64;
-constexpr int64_t kHeads = 64;      // at a time: their queries as floats stand on the stack
-constexpr int64_t kTaskPages = 16;  // at a time: their queries are kept on the stack as floats
+constexpr int64_t kHeads = 64;      // at a time: their float queries are on the stack
+constexpr int64_t kTaskPages = 16;  // per task
 
 struct Logits {
     int64_t tokens, context, heads, pages, requests, most_pages;

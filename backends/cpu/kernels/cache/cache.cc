@@ -105,7 +105,7 @@ struct Compress {
         for (int64_t s = 0; s < tables.size[0]; ++s) {
             int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
                                      tables.size[1] * page_size);
-            // By index: the first token after the last block may overflow int64_t.
+            // Counts blocks: the first token after the last one may overflow int64_t.
             const int64_t last = length > 0 ? (length - 1) / block : -1;
             for (int64_t b = last_only ? std::max<int64_t>(last, 0) : 0; b <= last; ++b) {
                 const int64_t begin = b * block;

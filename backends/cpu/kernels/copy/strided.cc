@@ -19,7 +19,7 @@ constexpr int64_t kStreams = int64_t(8) << 20;  // larger results bypass the cac
 template <class E>
 struct Block {
     static constexpr int64_t kBytes = sizeof(E), kLine = 64 / kBytes;
-    static constexpr bool kSmall = kBytes < 4;  // through a buffer that holds rows of the result
+    static constexpr bool kSmall = kBytes < 4;  // uses a buffer that holds rows of the result
     static constexpr int64_t kRows = 256 / kBytes;
     static constexpr int64_t kColumns = kSmall ? 128 : 4 * kLine;
     static constexpr int64_t kPitch = kColumns * kBytes + 64;  // of the buffer

@@ -99,7 +99,7 @@ struct Picking {
         const bool dense = column.out == 1 && column.in == 1;
         if (dense && column.index == 0) {
             const size_t bytes = size_t(column.size) * sizeof(E);
-            constexpr int64_t kAhead = 12;  // indexed elements are anywhere in memory
+            constexpr int64_t kAhead = 12;  // prefetch distance: accesses are random
             for (int64_t i = 0; i < count; ++i, out += row.out, in += row.in, index += row.index) {
                 if (i + kAhead < count) __builtin_prefetch(in + index[kAhead * row.index] * step);
                 const int64_t place = *index;

@@ -10,7 +10,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPiece = 64 << 10;  // bytes that justify another thread
-constexpr int64_t kShortRow = 256;    // bytes of a row that is copied faster than it is located
+constexpr int64_t kShortRow = 256;    // below this, copying a row is faster than locating it
 
 size_t rows_for(int64_t row_bytes) {
     return size_t(std::max<int64_t>(1, kPiece / std::max<int64_t>(row_bytes, 1)));

@@ -206,7 +206,7 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
         char *output = a.pointer<char>(0);
         const char *input = a.pointer<char>(1), *source = a.pointer<char>(3);
         const Indices index(slices.index_dtype, a.pointer<void>(2));
-        int64_t *last = reinterpret_cast<int64_t *>(a.workspace());  // entry that names a row
+        int64_t *last = reinterpret_cast<int64_t *>(a.workspace());  // last entry selecting a row
         std::fill(last, last + slices.rows, -1);
         for (int64_t i = 0; i < slices.entries; ++i)
             if (const int64_t row = slices.row(index, i); row >= 0) last[row] = i;

@@ -19,7 +19,7 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation) {
             const int size = int(n), lsize = int(lwork), lisize = int(liwork);
             int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
             x.load(m, a.pointer<void>(2), i);
-            for (int64_t k = 0; k < n; ++k)  // the other triangle is not read and may be anything
+            for (int64_t k = 0; k < n; ++k)  // the other triangle is never read
                 std::fill(m + k * n + k + 1, m + (k + 1) * n, T(0));
             if (!is_finite(m, x.size())) return false;
             typed<T>(lapack.ssyevd, lapack.dsyevd)("V", "U", &size, m, &size, values, work, &lsize,

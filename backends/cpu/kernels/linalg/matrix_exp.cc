@@ -7,7 +7,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr double kSmall = 5.371920351148152;  // sums of columns for which degree 13 is exact enough
+constexpr double kSmall = 5.371920351148152;  // largest 1-norm for which degree 13 is accurate
 constexpr double kPade[] = {64764752532480000,
                             32382376266240000,
                             7771770303897600,

@@ -138,9 +138,8 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
         size_t full = n / kLanes;
         const size_t rest = n % kLanes;
         // Elements that do not fill a vector go through buffers, so that `evaluate` is inlined here
-        // only once. If there is at least one full vector, the tail is computed as the last n
-        // elements, which overlap the vector before: results may alias operands, so the tail is
-        // computed first and written last.
+        // only once. If a full vector precedes it, the tail is a vector that overlaps that one:
+        // results may alias operands, so the tail is computed first and written last.
         alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
         bool apart = rest != 0;
         const bool overlaps = apart && full != 0;

@@ -13,7 +13,7 @@ public:
     }
     std::vector<std::unique_ptr<Runner>> runners;
     int64_t shared =
-        0;  // bytes that phases leave for later ones; all phases reuse the memory behind them
+        0;  // bytes that phases keep for later phases; the memory after them is scratch memory
 };
 
 std::unique_ptr<Plan> plan_program(const Operation &operation) {

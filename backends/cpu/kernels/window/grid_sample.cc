@@ -11,7 +11,7 @@
 namespace infini::cpu {
 namespace {
 
-enum class Mode { kNearest = 1, kLinear = 2, kCubic = 4 };  // neighbours in each dimension
+enum class Mode { kNearest = 1, kLinear = 2, kCubic = 4 };  // neighbours per dimension
 enum class Around { kZeros, kBorder, kReflection };
 
 constexpr int64_t kPoints = 32;  // processed together
