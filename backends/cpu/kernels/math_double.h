@@ -107,7 +107,7 @@ INFINI_SIMD V wide_cosh(V x) {
 
 // ---- Logarithms ---------------------------------------------------------------------------------
 
-// log x = k ln 2 + l - low, where low is the rounding error and l is close to 0.
+// log x = k ln 2 + l - low, where l is close to 0 and low is a small correction.
 template <class V>
 struct WideLog {
     V k, l, low;

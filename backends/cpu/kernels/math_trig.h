@@ -217,8 +217,7 @@ INFINI_SIMD V atan(V x) {
 template <class V>
 INFINI_SIMD V atan2(V y, V x) {
     if constexpr (detail::kArcs<V>) {
-        // The arctangent of the smaller magnitude over the larger one, then moved to the right
-        // octant.
+        // The arctangent of the smaller magnitude over the larger, moved to the right octant.
         const V zero{}, one = broadcast<V>(1);
         V a = absolute(y), b = absolute(x);
         auto steep = a > b, left = signbit(x);

@@ -102,8 +102,8 @@ INFINI_SIMD V broadcast(Element<V> x) {
         return x;
 }
 
-// load<V>(p), or load(p) for a Vec of the type that p points to. Only the element's alignment is
-// required.
+// load<V>(p), or load(p) for a Vec of the type that p points to. Needs only the element's
+// alignment.
 template <class V = void, class T>
 INFINI_SIMD auto load(const T *p) {
     std::conditional_t<std::is_void_v<V>, Vec<T>, V> v;

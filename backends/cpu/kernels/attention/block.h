@@ -245,8 +245,7 @@ void thin_begin(BlockScratch &scratch, const Load &load_query) {
     }
 }
 
-// Scores of the keys t .. t + count for all rows, s[row][key]. Returns true if some keys do not
-// exist.
+// Scores of keys t .. t + count for all rows, s[row][key]. Returns whether keys are missing.
 template <class T>
 bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t t, int64_t count,
                       float *s, int64_t s_row) {

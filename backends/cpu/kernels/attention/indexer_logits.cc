@@ -49,8 +49,7 @@ struct Logits {
         }
     }
 
-    // Adds the heads' sums for the first `count` keys of a page, or stores them for the first
-    // heads.
+    // Adds the heads' sums for the first `count` keys of a page; stores those of the first heads.
     static void score_page(const char *page, const float *q, const float *weights, int64_t panels,
                            float *logits, int64_t count, bool first) {
         float scales[kPageSize];

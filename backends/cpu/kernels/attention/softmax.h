@@ -61,8 +61,7 @@ INFINI_SIMD V exp2_below(V x) {
     return p * as<V>(as<B>(shifted) << 23);
 }
 
-// Applies the soft cap to n scores, in whole vectors: s becomes cap * tanh(s / cap). Hidden scores
-// stay.
+// Applies the soft cap to n scores, in whole vectors: s = cap * tanh(s / cap). -inf stays.
 inline void cap_scores(float *s, int64_t n, float cap) {
     for (int64_t i = 0; i < n; i += kWidth<float>) {
         F32 x = load(s + i);

@@ -36,8 +36,7 @@ struct NextRows {
     int64_t stride;
 };
 
-// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are zero-padded to whole
-// vectors.
+// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. Rows of q are zero-padded to vectors.
 template <class T, size_t R, size_t K>
 INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
                                   int64_t depth, const float *q, int64_t q_row, NextRows<T> next) {

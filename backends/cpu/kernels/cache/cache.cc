@@ -32,8 +32,7 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
                 int64_t b = int64_t(i) / heads, h = int64_t(i) % heads;
                 int64_t first =
                     load_as<int64_t>(past_dtype, a.pointer<const void>(4), b * past_stride);
-                // Rows first .. first + rows - 1, limited to those in the cache; the rest are
-                // skipped.
+                // Rows first .. first + rows - 1; those outside the cache are skipped.
                 if (first >= most || first <= -rows) continue;
                 int64_t skip = first < 0 ? -first : 0;
                 int64_t count = std::min(rows, most - first) - skip;

@@ -22,8 +22,7 @@ struct ConvShape {
     int64_t in_size() const { return in[0] * in[1] * in[2]; }
     int64_t out_size() const { return out[0] * out[1] * out[2]; }
     int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
-    // Whether there is a single tap that covers the whole image: the matrix is then the image
-    // itself.
+    // Whether a single tap covers the whole image: the matrix is then the image itself.
     bool is_plain() const {
         bool plain = tap_count() == 1;
         for (int i = 0; i < kDims; ++i) plain = plain && pad[i] == 0 && step[i] == 1;

@@ -52,8 +52,7 @@ template <class C, int kFeatures, int kVectors>
             if constexpr (kFeatures > 2)
 #pragma GCC unroll 8
                 for (int k = 0; k < kVectors; ++k) __builtin_prefetch(from + ahead + k * width);
-            // The smaller side of the tile is kept in registers, the other is loaded when it is
-            // used.
+            // The smaller side of the tile is kept in registers, the other is loaded on use.
             if constexpr (kVectors <= kFeatures) {
                 V values[kVectors];
 #pragma GCC unroll 8
@@ -109,8 +108,7 @@ inline constexpr int64_t kLaneFeatures = int64_t(kWidth<float>);
 inline constexpr int kTapPlaces = 14;
 constexpr int most_tap_places(int vectors) { return std::min(kTapPlaces, 28 / vectors); }
 
-// to[position][f] for kRows rows of kColumns positions, where f covers kVectors vectors of
-// features.
+// to[position][f] for kRows rows of kColumns positions and kVectors vectors of features.
 template <int kVectors, int kRows, int kColumns>
 [[gnu::noinline]] void add_taps_across(const TapOffsets &taps, const float *x, int64_t pitch,
                                        const float *w, const float *begin, float *to) {

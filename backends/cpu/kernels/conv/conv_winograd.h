@@ -7,8 +7,7 @@
 //                                              0  1  0 -1       0    0   1
 //
 // and summed over the channels these are 16 matrix products, one for each position (u, v) of the 4
-// x 4. Sums have fewer terms than in the direct algorithm, so that the result is at least as
-// accurate.
+// x 4. Sums have fewer terms than in the direct algorithm, so the result is no less accurate.
 #pragma once
 
 #include "../threads.h"

@@ -41,8 +41,7 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     if (total == 0) return;
     streams_ = total >= kStreams;
 
-    // In the destination's memory order, with adjacent dimensions merged where both layouts allow
-    // it.
+    // In the destination's memory order; merges dimensions where both layouts allow it.
     std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
         return magnitude(a.dst) != magnitude(b.dst) ? magnitude(a.dst) > magnitude(b.dst)
                                                     : magnitude(a.src) > magnitude(b.src);

@@ -43,8 +43,8 @@ INFINI_SIMD F64 next_degree(F64 x, int64_t k, F64 last, F64 before) {
     return (x * last * (2 * n + 1) - before * n) * inverse;
 }
 
-// Degree n for y >= 0: f((n + shift) a) / f(shift a) with f = cos or sin and y = cos a, or cosh and
-// sinh.
+// Degree n for y >= 0: f((n + shift) a) / f(shift a) with f = cos or sin and y = cos a, or
+// hyperbolic.
 template <int kind>
 INFINI_SIMD F64 by_angle(F64 y, F64 n) {
     constexpr double shift = kind == kT ? 0.0 : kind == kU ? 1.0 : 0.5;

@@ -222,8 +222,7 @@ private:
         if (rows < 64 || n_ / rows >= kLong) return false;
         rows_ = std::make_unique<Fourier>(rows);
         columns_ = std::make_unique<Fourier>(n_ / rows);
-        // Twiddle factors e^(-2 pi i k j / n): a column's first one as a product of two, then the
-        // next.
+        // Twiddle factors e^(-2 pi i k j / n): a column's first as a product of two, then the next.
         for (int64_t at = 0; at < n_; at += kCoarse) push(coarse_, at, n_);
         for (int64_t at = 0; at < kCoarse; ++at) push(table_, at, n_);
         Table pair;

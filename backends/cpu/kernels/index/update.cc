@@ -15,8 +15,7 @@ namespace {
 
 constexpr int64_t kPiece = 64 << 10;  // bytes that justify another thread
 
-// Dense tensors around the indexed dimension: output [outer, rows, inner], source [outer, entries,
-// inner].
+// Dense tensors: output [outer, rows, inner], source [outer, entries, inner].
 struct Slices {
     int64_t outer = 1, rows, entries, inner = 1;
     int64_t index_step;
@@ -68,8 +67,7 @@ void group(const Slices &slices, const Indices &index, int64_t *first, int64_t *
 }
 
 // For every selected row: calls combine(sums, terms, n) for each of its entries, on blocks of the
-// row, then finish(sums, n, entries). Sums start with the input's row, or with a value of their
-// own.
+// row, then finish(sums, n, entries). Sums start with the input's row or an initial value.
 template <class T, class Combine, class Finish>
 void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
                const Combine &combine, const Finish &finish) {

@@ -11,8 +11,7 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation) {
     const Matrices v = Matrices(operation.tensor(1), 2).transposed();
     const Eigh eigh = {x.rows};
     const int64_t n = x.rows, lwork = 1 + 6 * n + 2 * n * n, liwork = 3 + 5 * n;
-    // In column-major order the lower triangle is the upper one, and eigenvectors are returned as
-    // rows.
+    // In column-major order the lower triangle is the upper one; eigenvectors come as rows.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         return in_type_of(x, [&]<class T>(T) {
             T *m = reinterpret_cast<T *>(room), *values = m + x.size(), *work = values + n;

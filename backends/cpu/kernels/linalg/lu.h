@@ -27,8 +27,7 @@ inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
                 for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * m[k * n + j];
             }
         }
-        // The matrix to the right of the panel: first its own rows, one by one, then all rows
-        // below.
+        // The matrix to the right of the panel: first the panel's rows one by one, then the rest.
         const ConstBlock panel(m + first * n + last, n);
         for (int64_t i = first + 1; i < last; ++i)
             add_product_rows<1>({m + i * n + last, n}, {m + i * n + first, n}, panel, i - first,

@@ -25,8 +25,7 @@ void factor_real_lu(double *m, int64_t rows, int64_t columns, int64_t *pivots) {
                 for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * line[j];
             }
         }
-        // The matrix to the right of the panel: first its own rows, one by one, then all rows
-        // below.
+        // The matrix to the right of the panel: first the panel's rows one by one, then the rest.
         const ConstBlock panel(m + first * columns + last, columns);
         for (int64_t i = first + 1; i < last; ++i)
             add_product_rows<1>({m + i * columns + last, columns},

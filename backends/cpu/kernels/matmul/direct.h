@@ -8,8 +8,7 @@
 #if defined(__AVX512F__)
 namespace infini::cpu {
 
-// The tile operations of a kind of product: a tile of c^T is kColumns columns of b times 32 rows of
-// a.
+// Tile operations of a kind of product: a tile of c^T is kColumns columns of b by 32 rows of a.
 template <class D>
 struct DirectTile {
     static constexpr bool kExists = false;
@@ -76,8 +75,7 @@ struct DirectTile<D> {
             data = address(b, column, k0), next = data, fetched = 0;
             stride = b.col_stride * int64_t(sizeof(typename D::Element));
         }
-        // While panel `i` of `count` is computed, prefetches a share of the columns that start at
-        // `column`.
+        // While panel `i` of `count` is computed, prefetches a share of the columns at `column`.
         void fetch(const Matrix &b, int64_t column, int64_t k0, int64_t i, int64_t count) {
             fetched = divide_up(kColumns, count);
             next = address(b, column, k0) + std::min(i * fetched, kColumns - fetched) * stride;
@@ -150,8 +148,7 @@ public:
     static bool takes(const Matmul &p) {
         const bool fits = !p.weights && p.b.row_stride == 1 && p.n >= Tile::kColumns && p.k > 0;
         if constexpr (D::kTiled) return fits && p.k % (16 * D::kGroup) == 0;
-        // Transposing pays off only for sums of many products, and packing rows only for many
-        // columns.
+        // Transposing pays off only for a large k, and packing rows only for many columns.
         return fits && !p.invariant && p.m >= 24 && p.k >= 192 && p.n >= 96;
     }
 

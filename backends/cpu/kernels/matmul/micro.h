@@ -124,8 +124,7 @@ struct DotBF16 : VectorKind {
 
 // ---- The loop -----------------------------------------------------------------------------------
 
-// value + beta * c with explicit rounding, so that whole tiles and the edges of c get the same
-// bits.
+// value + beta * c with explicit rounding: whole tiles and edges of c get the same bits.
 template <class V, class Sum>
 INFINI_SIMD V add_scaled(V value, V c, Sum beta) {
     if constexpr (std::is_floating_point_v<Sum>)

@@ -50,8 +50,7 @@ public:
         mc = std::min(round_up(p.m, D::kRows), round_up(kMostRows, D::kRows));
         nc = std::min(round_up(p.n, D::kColumns), round_up(kMostColumns, D::kColumns));
         threads = p.threads ? int64_t(thread_count()) : 1;
-        // Enough columns to read long runs of b's rows; contiguous columns may be packed panel by
-        // panel.
+        // Enough columns for long runs of b's rows; contiguous columns may be packed by panel.
         group = p.weights || p.b.row_stride != 1 ? kPackColumns : int64_t(D::kColumns);
         const int64_t most =
             group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;

@@ -6,8 +6,7 @@ namespace {
 
 constexpr int64_t kVector = int64_t(kWidth<float>);
 
-// Returns a dense F32 copy [rows, columns] with a stride, or the matrix itself if it already is
-// one.
+// A dense F32 copy [rows, columns] with a stride, or the matrix itself if it is one.
 const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stride, float *copy) {
     const bool dense = x.col_stride == 1 && x.row_stride == columns && columns == stride;
     if (x.dtype == INFINI_DTYPE_F32 && dense) return static_cast<const float *>(x.data);

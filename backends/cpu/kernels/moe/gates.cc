@@ -29,8 +29,7 @@ struct GateScratch {
     }
 };
 
-// Calls `body(row, scratch)` for every row, a chunk of rows per task; each task has its own
-// scratch.
+// Calls `body(row, scratch)` for every row; each task has a chunk of rows and a scratch.
 struct GateRows {
     int64_t rows = 0, experts = 0, chunks = 1;
 

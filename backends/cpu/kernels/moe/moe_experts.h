@@ -46,8 +46,7 @@ void gate_row(Gate kind, const T *wide, T *inner, int64_t n, float scale) {
 
 }  // namespace detail
 
-// Maps a row after the first product, [n] or gates and ups [2 n], to n values, multiplied by
-// `scale`.
+// Maps a row after the first product, [n] or gates and ups [2 n], to n scaled values.
 template <class T>
 void apply_gate(Gate kind, const T *wide, T *inner, int64_t n, float scale = 1.0f) {
     switch (kind) {

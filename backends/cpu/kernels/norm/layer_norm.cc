@@ -1,5 +1,4 @@
-// layer_norm and rms_norm: a row passes through L1 once for each of its folds and once for its
-// results.
+// layer_norm and rms_norm: a row passes through L1 once per fold and once for its results.
 #include "norm/rows.h"
 
 namespace infini::cpu::norm {

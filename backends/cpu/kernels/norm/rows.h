@@ -13,8 +13,7 @@
 namespace infini::cpu::norm {
 
 constexpr size_t kStep = kWidth<float>;
-// Longer rows, and few long ones, run as programs, which sum in trees and divide rows among
-// threads.
+// Longer rows, and few long ones, run as programs: they sum in trees and split rows.
 constexpr int64_t kLongest = 65536, kLong = 16384, kFew = 64;
 
 // The rows of two tensors of one shape, along their last dimension.
@@ -124,8 +123,7 @@ INFINI_SIMD float greatest(const T *x, size_t n) {
 
 // ---- Maps ---------------------------------------------------------------------------------------
 
-// y = f(x, load), where y may alias x, and load(w) gives the elements of another row at the same
-// position.
+// y = f(x, load), where y may alias x, and load(w) gives the same elements of another row.
 template <class T, class F>
 INFINI_SIMD void map_row(T *y, const T *x, size_t n, const F &f) {
     const size_t whole = n / kStep * kStep;

@@ -124,8 +124,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             Functor::eval(x, y);
             (put<C>(reinterpret_cast<To *>(b[O]) + at * kLanes, y[O]), ...);
         };
-        // All inputs are read before any output is written, so that the compiler may interleave
-        // them.
+        // All inputs are read before any output is written, so that steps can be interleaved.
         [[maybe_unused]] auto several = [&](size_t at) {
             V y[kUnroll][kOut];
             for (int u = 0; u < kUnroll; ++u) {

@@ -9,8 +9,7 @@
 namespace infini::cpu {
 
 // out[k][i] = the functor of in[j][i * step[j]], for i < n. A step is 1, or 0 if all elements share
-// the value, which is then repeated in `in` for every lane of a vector. An output may alias an
-// input.
+// the value, which is then repeated for every lane of a vector. An output may alias an input.
 using BlockFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *const *out,
                                size_t n);
 
@@ -52,8 +51,7 @@ struct Functor {
     int cost;  // roughly, in operations per element
     BlockFunction compute[kValueTypes];
     // The same for tensors of one storage type: 16-bit floats are converted in registers, and
-    // integers are computed at their own width. Inputs that are not tensors are floats. Null: not
-    // compiled.
+    // integers are computed at their own width. Other inputs are floats. Null: not compiled.
     BlockFunction direct[kStorages];
     // The same, with results that are 0 or 1 and stored as bytes.
     BlockFunction truth[kStorages];

@@ -233,8 +233,7 @@ private:
         }
     }
 
-    // If an operand is contiguous along another dimension, tiles of the two dimensions are
-    // gathered.
+    // If an operand is contiguous along another dimension, tiles of both are gathered.
     void choose_tile() {
         int best = -1;
         for (size_t n = 0; n < nest_.slots.size(); ++n) {

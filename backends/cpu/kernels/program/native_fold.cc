@@ -10,8 +10,7 @@
 namespace infini::cpu::program {
 namespace {
 
-// A mask of the bits of which at least one is set if an element is true: all, except a float's
-// sign.
+// A mask of the bits that make an element true: all bits except a float's sign.
 template <class T>
 struct Truth {
     using Storage = typename IntegerOf<sizeof(T)>::type;

@@ -88,8 +88,7 @@ int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
     return slot.along(slot.folded, nest_.folded, at);
 }
 
-// Moves elements of a row, starting at a position, to values or back; `row` is the start of the
-// row.
+// Moves elements of a row from `position` on to values or back; `row` is the row's start.
 void Rows::move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
                 bool in) const {
     const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes, stride = lane(slot);

@@ -127,8 +127,7 @@ void Rows::choose_sizes() {
     batch_ = batch_ && size <= block_;
     if (across_) {
         const int64_t columns = nest_.kept.size[nest_.kept.count - 1];
-        // With several passes a tile should fit in the cache; a single pass is faster with long
-        // lines.
+        // Several passes need a tile that fits in the cache; a single pass needs long lines.
         const int64_t fitting = element_steps > 1 ? 131072 / std::max<int64_t>(1, size) : kBlock;
         group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 64, kBlock), block_, columns});
         tiles_ = (columns + group_ - 1) / group_;

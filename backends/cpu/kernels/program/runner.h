@@ -41,8 +41,7 @@ void repeat(char *dst, C value) {
     for (size_t i = 0; i < kSplatBytes / sizeof(C); ++i) reinterpret_cast<C *>(dst)[i] = value;
 }
 
-// Converts a number to the value type: integers truncate, and for unsigned ones negative numbers
-// wrap.
+// Converts a number to the value type: integers truncate, negative ones wrap if unsigned.
 template <class C>
 C shared_value(double value) {
     if constexpr (std::is_floating_point_v<C>)

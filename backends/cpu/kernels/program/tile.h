@@ -113,8 +113,7 @@ void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int6
         for (; i < n; ++i) to[i * to_step] = from[i * from_step];
 }
 
-// to[r][c] = from[r][c] with the strides of both; one is contiguous along rows, the other along
-// columns.
+// to[r][c] = from[r][c]; one is contiguous along rows, the other along columns.
 template <class E>
 void transpose_cells(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
                      int64_t from_across, int64_t rows, int64_t columns) {

@@ -183,8 +183,7 @@ INFINI_SIMD GgufFactors gguf_factors(const uint8_t *block, int j) {
         f.scale = gguf_half(block + 208);
         for (int i = 0; i < 2; ++i) f.part[i] = int8_t(block[192 + 2 * j + i]);
     } else if constexpr (G::kLarge) {
-        // Scales and minima have six bits: the first four units' are in one byte, the others' in
-        // two.
+        // Six bits each: those of the first four units are in one byte, the others in two.
         const uint8_t *packed = block + 4;
         const int scale = j < 4 ? packed[j] & 63 : (packed[j + 4] & 15) | packed[j - 4] >> 6 << 4;
         const int minimum = j < 4 ? packed[j + 4] & 63 : packed[j + 4] >> 4 | packed[j] >> 6 << 4;

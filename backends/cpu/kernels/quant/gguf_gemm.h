@@ -40,8 +40,7 @@ struct GgufTileKind {
     static constexpr int kOffset = format == kQ8_0 ? 128 : Gguf<format>::kOffset;
     static constexpr bool kSigned = false;
 #elif defined(__AVX2__)
-    // The sum of two products of unsigned 8-bit bytes overflows 16 bits, so signs are multiplied
-    // out.
+    // Two products of unsigned 8-bit bytes overflow 16 bits, so signs are multiplied out.
     static constexpr int kOffset = Gguf<format>::kOffset;
     static constexpr bool kSigned = format == kQ8_0;
 #else
@@ -58,8 +57,7 @@ struct alignas(64) GgufPanelUnit {
 
 // ---- Panels -------------------------------------------------------------------------------------
 
-// Unpacks units [first, first + count) of a panel's columns, which are the weight's rows from
-// `row`.
+// Unpacks units [first, first + count) of a panel's columns, the weight's rows from `row`.
 template <int format>
 [[gnu::noinline]] void gguf_unpack(const GgufMatrix<format> &weight, int64_t row, int64_t first,
                                    int64_t count, GgufPanelUnit *panel) {

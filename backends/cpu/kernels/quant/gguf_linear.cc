@@ -191,8 +191,7 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
     });
 }
 
-// A result does not depend on the other rows: both ways of multiplying use the same summation
-// order.
+// A result does not depend on the other rows: both ways of multiplying sum in the same order.
 template <int format>
 std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
     if (s.m == 0) return make_plan([](const Arguments &) {});

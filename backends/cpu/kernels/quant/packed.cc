@@ -31,8 +31,7 @@ INFINI_SIMD void store_codes(f16 *out, Word codes, const Group &group, int64_t c
     store_f32(out + column, (q - load<F32>(group.zero + column)) * load<F32>(group.scale + column));
 }
 
-// One row, with eight columns per word in AWQ's order. A vector is half a word, or one or two
-// words.
+// One row, with eight columns per word in AWQ's order. A vector is half a word to two words.
 void awq_row(f16 *out, const uint32_t *words, const Group &group, int64_t columns) {
     constexpr int64_t kStep = kWidth<float>;
     constexpr int64_t kParts = kStep < 8 ? 8 / kStep : 1;

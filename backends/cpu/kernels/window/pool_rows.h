@@ -190,8 +190,7 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     } else if (step == 1 && count >= 4 * int64_t(kWidth<C>)) {
         for (int64_t o = 0; o < outputs; ++o) to[o] = fold_all<fold>(row + o * by, count);
     } else if (by > 2 && by <= 8 && outputs >= 4 && count > 1) {
-        // Computes windows at every position and keeps each by-th: that needs only contiguous
-        // vectors.
+        // Computes windows at every position, with contiguous vectors, and keeps each by-th.
         C every[kSpan];
         const int64_t places = (outputs - 1) * by + 1;
         fold_windows<fold>(every, row, places, 1, count, step);
@@ -201,8 +200,7 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     }
 }
 
-// The largest element of a window of a row, the one with the smallest id if equal, and its
-// position.
+// The largest element of a window (the smallest id among equals), and its position.
 template <class C, class I>
 inline void best_in(const C *row, const I *ids, int64_t count, int64_t step, C &value, I &id,
                     int64_t &at) {
