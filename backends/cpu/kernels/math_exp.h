@@ -32,7 +32,7 @@ template <class V>
 INFINI_SIMD Scaled<V> exp_scaled(V x) {
     constexpr float kC[] = {0x1.00000cp-1f, 0x1.55551p-3f,   0x1.5549d4p-5f,
                             0x1.1127c8p-7f, 0x1.71c7bap-10f, 0x1.9b8134p-13f};
-    const V rounder = broadcast<V>(kRounder + 127);  // with the bias of the exponent
+    const V rounder = broadcast<V>(kRounder + 127);  // includes the bias of the exponent
     V t = fma(x, broadcast<V>(kLog2E / 2), rounder);
     V n = t - rounder;
     V r = fma(n, broadcast<V>(-2 * kLn2Low), fma(n, broadcast<V>(-2 * kLn2High), x));

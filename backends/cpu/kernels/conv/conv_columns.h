@@ -14,8 +14,8 @@ namespace infini::cpu {
 struct ConvShape {
     static constexpr int kDims = 3;
     int dtype = 0;
-    int64_t images = 0, channels = 0, features = 0;          // of one group
-    int64_t groups = 1, all_channels = 0, all_features = 0;  // of all of them
+    int64_t images = 0, channels = 0, features = 0;          // per group
+    int64_t groups = 1, all_channels = 0, all_features = 0;  // in total
     int64_t in[kDims] = {1, 1, 1}, out[kDims] = {1, 1, 1}, taps[kDims] = {1, 1, 1};
     int64_t pad[kDims] = {0, 0, 0}, step[kDims] = {1, 1, 1}, dilation[kDims] = {1, 1, 1};
 

@@ -22,7 +22,7 @@ public:
     int dtype = 0;
     FoldShape shape;
     int64_t images = 0, groups = 1;
-    int64_t channels = 0, features = 0;  // of a group
+    int64_t channels = 0, features = 0;  // per group
 
     void prepare() {
         const int64_t bytes = dtype == INFINI_DTYPE_F64 ? 8 : 4;

@@ -108,7 +108,7 @@ private:
     // The inputs of the products at (u, v), combined from two rows on demand.
     struct Columns final : Weights {
         const Winograd *owner = nullptr;
-        const float *data = nullptr;  // of v
+        const float *data = nullptr;  // the combined inputs for one v
         int64_t rows = 0;             // of tiles in this chunk
         int u = 0;
 

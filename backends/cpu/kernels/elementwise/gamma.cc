@@ -126,7 +126,7 @@ namespace {
 // ---- Incomplete gamma functions -----------------------------------------------------------------
 
 constexpr double kNear = 1.5;   // power series up to here and below a + 1
-constexpr double kLarge = 400;  // from here on the series is too long
+constexpr double kLarge = 400;  // from here on the series needs too many terms
 constexpr int kMostTerms = 1000;
 
 // x^a e^-x / gamma(a). For large a logarithms would cancel, so Stirling's series is used.

@@ -295,7 +295,7 @@ struct Pass {
     Transform<T> transform;
     Place from, to;
     int64_t side, blocks, slots;  // lines in a block; number of blocks; useful threads
-    size_t bytes;                 // of memory per thread
+    size_t bytes;                 // memory per thread
 
     Pass(Transform<T> made, Place from, Place to)
         : transform(std::move(made)), from(from), to(to), side(transform.side()) {

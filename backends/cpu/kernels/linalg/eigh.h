@@ -18,7 +18,7 @@ struct Eigh {
     double *matrix(double *room) const { return room; }
     double *z(double *room) const { return room + n * n; }
     double *diagonal(double *room) const { return z(room) + n * n; }
-    double *beside(double *room) const { return diagonal(room) + n; }  // of it, in the rows below
+    double *beside(double *room) const { return diagonal(room) + n; }  // the subdiagonal
     double *tau(double *room) const { return beside(room) + n; }
     double *line(double *room) const { return tau(room) + n; }
     double *turns(double *room) const { return line(room) + n; }  // pairs of cosine and sine

@@ -68,7 +68,7 @@ inline Triangle triangle_of(const double *m, int64_t n) {
     for (int64_t i = 0; i < n && (lower || upper); ++i) {
         const double *row = m + i * n;
         if (row[i] == 0 || !std::isfinite(row[i])) return Triangle::kNone;
-        double below = 0, above = 0;  // a NaN is not 0 either
+        double below = 0, above = 0;  // NaN makes the sum unequal to 0
         for (int64_t j = 0; j < i; ++j) below += std::fabs(row[j]);
         for (int64_t j = i + 1; j < n; ++j) above += std::fabs(row[j]);
         lower = lower && above == 0, upper = upper && below == 0;

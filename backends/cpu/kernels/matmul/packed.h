@@ -81,7 +81,7 @@ private:
     static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // packed at a time
     // Per thread: the columns stay in L2 while panels of rows are streamed.
     static constexpr int64_t kTileRows = 384, kTileColumns = 256;
-    static constexpr int64_t kOwnRows = 96;           // whose sums a thread keeps
+    static constexpr int64_t kOwnRows = 96;           // rows whose sums a thread keeps
     static constexpr int64_t kColumnsMostRows = 128;  // fit in L2 with 96 columns
     static constexpr int64_t kPackRows = 96;          // packed by one thread
 
@@ -271,7 +271,7 @@ private:
 
     const Matmul &p;
     int64_t kc, steps, mc, nc, threads, group;
-    int64_t last_block;  // of k; -1 when k is 0
+    int64_t last_block;  // the last block of k; -1 if k is 0
     bool by_columns, direct, biased, runs;
 };
 

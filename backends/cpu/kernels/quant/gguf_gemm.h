@@ -25,7 +25,7 @@ inline constexpr int kGgufTileLanes = 8, kGgufTileVectors = 1;
 inline constexpr int64_t kGgufPanelUnits = 64;
 inline constexpr bool kGgufUnsigned = true;
 #endif
-inline constexpr int kGgufColumns = kGgufTileLanes * kGgufTileVectors;  // of a panel
+inline constexpr int kGgufColumns = kGgufTileLanes * kGgufTileVectors;  // columns of a panel
 inline constexpr int kGgufTile = 4;  // rows that are multiplied together
 
 typedef float GgufTileFloats __attribute__((vector_size(kGgufTileLanes * 4)));

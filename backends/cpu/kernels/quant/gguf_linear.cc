@@ -12,7 +12,7 @@ namespace {
 struct Sizes {
     int64_t m, n, k;
     int dtype;
-    bool bias, interleaved;  // of the weights' rows
+    bool bias, interleaved;  // describe the weights
 };
 
 template <int format>
@@ -69,7 +69,7 @@ template <int64_t kColumns>
 void store_results(const Sizes &s, const Call &call, const float *y, int64_t stride, int64_t row,
                    int64_t rows, int64_t column, int64_t columns) {
     visit_single(s.dtype, [&]<class T>(Type<T>) {
-        constexpr size_t kRoom = std::max(size_t(kColumns), kWidth<float>);  // a vector at least
+        constexpr size_t kRoom = std::max(size_t(kColumns), kWidth<float>);  // at least a vector
         float bias[kRoom] = {}, sums[kRoom];
         if (call.bias) {
             load_block(bias, static_cast<const T *>(call.bias) + column, size_t(columns));
@@ -100,7 +100,7 @@ void quantise(const GgufRows<kTogether> &x, const void *input, int dtype) {
 
 #ifdef INFINI_GGUF_VECTORS
 
-constexpr int64_t kFewGgufRows = 4;  // that are multiplied without unpacking
+constexpr int64_t kFewGgufRows = 4;  // rows multiplied without unpacking
 
 // A group of weight rows times kM input rows.
 template <int format, int kM>
@@ -161,7 +161,7 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
     const GgufMatrix<format> weight = matrix<format>(s, call.weight);
     const GgufRows<kGgufTile> x(workspace, s.m, units, Kind::kOffset);
     quantise(x, call.input, s.dtype);
-    constexpr int64_t kRows = 256;  // whose codes stay in L2
+    constexpr int64_t kRows = 256;  // rows whose codes stay in L2
     const int64_t panels = (s.n + kGgufColumns - 1) / kGgufColumns;
     const int64_t bands = (s.m + kRows - 1) / kRows;
     const int64_t work = std::min(s.m, kRows) * kGgufColumns * std::max<int64_t>(s.k, 1);

@@ -65,7 +65,7 @@ template <class T>
 std::unique_ptr<Plan> plan_for(const Operation &op) {
     const Tensor tensors[3] = {op.tensor(0), op.tensor(1), op.tensor(2)};
     const Rows<3> rows(tensors, tensors[0].ndim - 1);
-    const int64_t blocks = tensors[0].size(-1) / 32;  // of 32 columns
+    const int64_t blocks = tensors[0].size(-1) / 32;  // blocks of 32 columns
     auto table = std::make_shared<std::array<Codes, 256>>();
     for (int scale = 0; scale < 256; ++scale) (*table)[scale] = codes_of<T>(scale);
 

@@ -57,7 +57,7 @@ struct Best {
 struct Arg {
     int fold, dtype;
     int64_t bytes;
-    Offsets from, to;  // of rows
+    Offsets from, to;  // offsets of rows
     Folded folded;
     int64_t rows = 1;
     bool across = false;
