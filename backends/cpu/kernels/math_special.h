@@ -210,7 +210,7 @@ inline double erfinv_scalar(double y) {
     if (!(a < 1)) return a == 1 ? y * std::numeric_limits<double>::infinity() : NAN;
     const double w = -std::log((1 - a) * (1 + a));
     double x = a * (w < 5 ? polynomial(w - 2.5, kCentral) : polynomial(std::sqrt(w) - 3, kTail));
-    constexpr double kSlope = 1.12837916709551257390;  // the derivative of erf at 0
+    constexpr double kSlope = 1.12837916709551257390;  // the slope of erf at 0: 2 / sqrt(pi)
     const bool far = w > 16;  // out of the polynomials' range: starts from an asymptotic formula
     if (far) x = std::sqrt(w - 0.5 * std::log(3.14 * w) - 0.69);
     for (int i = 0; i < (far ? 4 : 2); ++i) {

@@ -12,7 +12,7 @@ namespace {
 struct Sizes {
     int64_t m, n, k;
     int dtype;
-    bool bias, interleaved;  // describe the weights
+    bool bias, interleaved;  // interleaved: the layout of the weights
 };
 
 template <int format>
