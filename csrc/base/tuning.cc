@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "cache_folder.h"
@@ -30,6 +32,13 @@ struct Descriptor {
     }
 };
 
+// GCC 12 warns wrongly of + between temporary strings when ThreadSanitizer is on.
+std::string join(std::initializer_list<std::string_view> parts) {
+    std::string text;
+    for (std::string_view part : parts) text += part;
+    return text;
+}
+
 std::string hex_of(const std::string &text) {
     uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
     for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
@@ -41,7 +50,7 @@ std::string hex_of(const std::string &text) {
 std::string default_path(const std::string &machine) {
     if (const char *chosen = setting_text("INFINI_TUNING_FILE")) return chosen;
     const std::string folder = cache_folder();
-    return folder.empty() ? "" : folder + "/tuning/" + hex_of(machine) + ".txt";
+    return folder.empty() ? "" : join({folder, "/tuning/", hex_of(machine), ".txt"});
 }
 
 bool is_locked(const std::string &path) {
@@ -123,12 +132,12 @@ std::string TuningFile::read(Values &values) const {
     const int error = read_text(path_, text);
     if (error == ENOENT || error == ENOTDIR) {
         if (!setting_text("INFINI_TUNING_FILE") || tuning_mode() == TuningMode::On) return "";
-        return "INFINI_TUNING_FILE=" + path_ + " is ignored: expected a file that exists";
+        return join({"INFINI_TUNING_FILE=", path_, " is ignored: expected a file that exists"});
     }
     const std::string problem = error ? std::strerror(error) : parse(text, values);
     if (problem.empty()) return "";
     values.clear();
-    return "the tuning file " + path_ + " is ignored: " + problem;
+    return join({"the tuning file ", path_, " is ignored: ", problem});
 }
 
 // Returns what is wrong with the text; comments begin with #.
@@ -142,19 +151,19 @@ std::string TuningFile::parse(const std::string &text, Values &values) const {
         ++number;
         if (line.empty() || line[0] == '#') continue;
         if (!has_first) {
-            if (line != kFirst) return std::string("expected \"") + kFirst + "\" in its first line";
+            if (line != kFirst) return join({"expected \"", kFirst, "\" in its first line"});
             has_first = true;
         } else if (!has_machine && starts_with(line, kMachine)) {
             const std::string other = line.substr(std::strlen(kMachine));
             if (other != machine_)
-                return "it is for another machine, " + other.substr(0, 200) + "; this one is " +
-                       machine_;
+                return join({"it is for another machine, ", other.substr(0, 200), "; this one is ",
+                             machine_});
             has_machine = true;
         } else if (line == kLast && has_machine) {
             has_last = true;
         } else if (has_last || !has_machine || !parse_value(line, values)) {
-            return "its line " + std::to_string(number) +
-                   " is damaged; \"infini tune\" replaces it";
+            return join(
+                {"its line ", std::to_string(number), " is damaged; \"infini tune\" replaces it"});
         }
     }
     if (!has_last) return "its end is missing; \"infini tune\" replaces it";
@@ -165,8 +174,8 @@ std::string TuningFile::write(const Values &values, bool replaces) const {
     if (path_.empty()) return "no tuning file is kept: there is no cache folder";
     const size_t slash = path_.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-    const std::string failed = "the tuning file " + path_ + " was not written: ";
-    if (is_locked(path_)) return failed + "it is locked, as nobody has permission to write it";
+    const std::string failed = join({"the tuning file ", path_, " was not written: "});
+    if (is_locked(path_)) return failed + "it is locked: nobody has permission to write it";
     if (!make_folders(folder.size() > 1 && folder.back() == '/'
                           ? folder.substr(0, folder.size() - 1)
                           : folder))
@@ -191,13 +200,13 @@ std::string TuningFile::write_locked(const Values &values, bool replaces) const 
     }
     for (const auto &[key, value] : values) all[key] = value;
 
-    std::string text = std::string(kFirst) + "\n" + kMachine + machine_ + "\n";
+    std::string text = join({kFirst, "\n", kMachine, machine_, "\n"});
     for (const auto &[key, value] : all) {
         char digits[32];
         std::snprintf(digits, sizeof digits, "%.15g", value);
-        text += key + " " + digits + "\n";
+        text += join({key, " ", digits, "\n"});
     }
-    text += std::string(kLast) + "\n";
+    text += join({kLast, "\n"});
 
     // Readers see the old file or the new one, never a part.
     std::string temporary = path_ + ".XXXXXX";
