@@ -1,29 +1,29 @@
-// Split-KV attention (flash decoding): combines the partial results that blocks left for ranges of
-// keys; and stores new keys and values into their caches.
+// Split-KV attention (flash decoding): combines the partial results that blocks stored for their
+// key ranges. Also stores new keys and values into their caches.
 #pragma once
 
 #include "attention_params.h"
 
 #if defined(INFINI_KERNEL_COMBINE_ROWS) || defined(INFINI_KERNEL_COMBINE_PARTS)
-// Combines the partial results of a row, in their order within each warp. With few parts the warps
-// divide the columns, with many the parts, so that many loads are in flight before the first one is
-// used: the first of them before the overall maximum is known.
+// Combines the partial results of a row. Each warp adds them in order. With few partial results the
+// warps divide the columns, with many the partial results, so that many loads are in flight. The
+// first loads are issued before the overall maximum is known.
 //
-// Before this: type T.
+// Requires type T.
 namespace infini {
 
 inline constexpr int kCombineWarps = 4, kCombineThreads = kCombineWarps * kWarp;
 inline constexpr float kNoScore = __builtin_bit_cast(float, 0xff800000u);
 
-// By all threads of a block. part(i) points to the values of a part; its running maximum and sum
-// follow them, at the next multiple of four.
+// Called by all threads of a block. part(i) points to the i-th partial values; their running
+// maximum and sum follow at the next multiple of four.
 template <class Part>
 INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int64_t inner) {
     constexpr int kAtOnce = 4, kColumns = 4 * kWarp;
     INFINI_SHARED float shared[kCombineWarps][kColumns];
     const int behind = (size + 3) / 4 * 4;
     const bool shared_columns = parts > kAtOnce;
-    const int each = shared_columns ? kCombineWarps : 1;  // how far a warp's parts are apart
+    const int each = shared_columns ? kCombineWarps : 1;  // distance of a warp's partial results
     const int start = shared_columns ? warp() : 0;
     float weight[kAtOnce];
     Vec<float, 4> some[kAtOnce];
@@ -39,7 +39,7 @@ INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int
     int first = shared_columns ? 0 : warp() * kColumns;
     fetch(start, first + 4 * lane());
 
-    auto ends = [&](int i) {  // a part's running maximum and its sum
+    auto ends = [&](int i) {  // running maximum and sum of a partial result
         return i < parts ? load<2>(part(i) + behind) : Vec<float, 2>{kNoScore, 0};
     };
     const Vec<float, 2> own = ends(lane());
@@ -95,9 +95,9 @@ INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int
 #endif
 
 #ifdef INFINI_KERNEL_COMBINE_ROWS
-// Combines the results of split keys: a block for each row.
+// Combines the results of split keys, one block per row.
 //
-// Before this: type T.
+// Requires type T.
 namespace infini {
 
 INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
@@ -120,10 +120,10 @@ INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
 #ifdef INFINI_KERNEL_COMBINE_PARTS
 #include "ranges.cuh"
 
-// Combines units whose keys are in the ranges of several blocks, see ranges.cuh: a block has rows
-// of one unit, which are as far apart as blocks have that unit.
+// Combines units whose keys are split over the ranges of several blocks, see ranges.cuh. Each block
+// combines some rows of one unit; they are as far apart as there are blocks for the unit.
 //
-// Before this: what sequence.cuh wants; constant kKeys, of a tile.
+// Requires the definitions for sequence.cuh, and kKeys (keys per tile).
 namespace infini {
 
 INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
@@ -135,13 +135,13 @@ INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
     const Ranges ranges(counts.all * p.heads, p.splits);
     const int begin = counts.before * p.heads + head * tiles;
     const int first = ranges.find(begin), last = ranges.find(begin + tiles - 1);
-    if (first == last) return;  // it was whole
+    if (first == last) return;  // the unit was not split
     const bool alone = ranges.begin(first) == begin;
     const Sequence s = find_sequence(p, index, head);
     const int64_t step = int64_t(2 * p.tiles * p.chunk) * partial_pitch(p);
 #pragma unroll 1
     for (int row = int(blockIdx.x - unit * each); row < p.rows; row += int(each)) {
-        // Parts are a step apart, except the first one.
+        // The partial results are `step` apart, except for the first one.
         const int place = 2 * (first * p.tiles + row / p.chunk), at = row % p.chunk;
         const float *start = partial_row(p, alone ? place : place + 1, at);
         const float *rest = partial_row(p, place, at);
@@ -156,9 +156,9 @@ INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COMBINE_STORE
-// Rows of new keys and values into their caches: [heads, rows, pieces] each.
+// Stores rows of new keys and values, [heads, rows, chunks] each, into their caches.
 //
-// Before this: type T, of a piece of an element or of 16 bytes.
+// Requires type T of a chunk: one element or 16 bytes.
 namespace infini {
 
 INFINI_ENTRY(StoreRowsParams, 256, 1) {
@@ -167,7 +167,7 @@ INFINI_ENTRY(StoreRowsParams, 256, 1) {
         const Quotient row = p.rows.split(piece.quotient);
         const Quotient head = p.heads.split(row.quotient);
         const uint32_t which = head.quotient;
-        // Of keys or of values; selected without an index, which would copy the parameters to local
+        // Keys or values, selected without an index: indexing would copy the parameters to local
         // memory.
         const T *from = static_cast<const T *>(which ? p.from[1] : p.from[0]);
         T *to = static_cast<T *>(which ? p.to[1] : p.to[0]);

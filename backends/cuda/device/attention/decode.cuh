@@ -1,13 +1,13 @@
-// Flash decoding on the tensor cores: few rows of one key head, a range of its keys (split-KV). It
-// is bound by the bytes of keys and values (1 FLOP for each with a group of 1), so the kernel is a
-// pipeline of copies (cp.async) with little arithmetic.
+// Flash decoding on the tensor cores: few rows of one key head and a range of its keys (split-KV).
+// The kernel is bound by the bytes of keys and values (1 FLOP per byte with a group of 1), so it is
+// a pipeline of copies (cp.async) with little arithmetic.
 //
-// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, an online softmax
-// and results of its own. Warps do not wait for each other until the end, where their results are
-// combined. With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has
-// 102 KiB, two blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
+// Each warp processes every fourth tile of 16 keys. It has its own ring of kStages tiles in shared
+// memory, online softmax and results. Warps do not wait for each other until the results are
+// combined at the end. With bf16 and sizes of 128, 16 keys are 8.5 KiB, and a block of 4 warps and
+// 3 stages uses 102 KiB. Two blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
 //
-// Before this: what tile.cuh wants; constants kM (16 kM rows at most), kStages.
+// Requires the definitions for tile.cuh, kM (at most 16 kM rows) and kStages.
 #include "tile.cuh"
 
 namespace infini {
@@ -16,18 +16,18 @@ inline constexpr int kWarps = 4;
 inline constexpr int kTile = 16;  // keys
 inline constexpr int kStageElements = kTile * (kPitch + kValuePitch);
 inline constexpr int kRows = 16 * kM;
-// Queries stay in registers where there is room.
+// Queries stay in registers if there is room.
 inline constexpr bool kKeepQueries = kM * kDepth <= 128;
 static_assert(kStages <= 4);
-static_assert(kRows * kValue * 2 <= kStages * kStageElements);  // results fit where keys were
+static_assert(kRows * kValue * 2 <= kStages * kStageElements);  // results overwrite the keys
 
 struct Copier {
     const AttentionParams &p;
     const Sequence &s;
-    T *stages;       // this warp's
-    int start, end;  // of the keys
+    T *stages;       // of this warp
+    int start, end;  // range of keys
 
-    // The page of key first + lane, or -1 where there is none. Without pages there is one for all.
+    // The page of key first + lane, or -1 if there is none. Without pages all keys are in one.
     INFINI_DEVICE int find_page(int first) const {
         const int t = first + lane();
         if (t >= end || (kWindow && t < start)) return -1;
@@ -37,10 +37,10 @@ struct Copier {
         return page >= 0 && page < p.pages ? int(page) : -1;
     }
 
-    // Begins the copies of the keys from `first` on; lane i knows the page of key i.
+    // Starts the copies of the keys from `first` on; lane i holds the page of key i.
     INFINI_DEVICE void begin(int stage, int first, int page) const {
         T *keys = stages + stage * kStageElements, *values = keys + kTile * kPitch;
-        // Tiles begin at multiples of 16: mostly they lie in one page.
+        // Tiles begin at multiples of 16, so most are within one page.
         if constexpr (kCanStep<kDepth, kTile, 32> && kCanStep<kValue, kTile, 32>) {
             if (p.vector && (!kPaged || p.page_size.divisor % kTile == 0)) {
                 const int one = shuffle(page, 0), count = one < 0 ? 0 : end - first;
@@ -55,7 +55,7 @@ struct Copier {
                 return;
             }
         }
-        // All lanes continue: they exchange pages by shuffles.
+        // All lanes continue, because they exchange pages by shuffles.
         constexpr int kPieces = (kDepth < kValue ? kValue : kDepth) / kPiece;
 #pragma unroll 1
         for (int i = lane(); i < (2 * kTile * kPieces + 31) / 32 * 32; i += 32) {
@@ -73,7 +73,7 @@ struct Copier {
                 load_elements(to, from, column, size, stride.inner, row_page >= 0);
         }
     }
-    // Of key t.
+    // Offset of key t.
     INFINI_DEVICE int64_t place(const AttentionStrides &stride, int t, int page) const {
         if constexpr (!kPaged) return t * stride.token;
         return page * stride.batch +
@@ -90,7 +90,8 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     const int head = int(unit_number) - index * p.heads;
     const Sequence s = find_sequence(p, index, head);
 
-    // The range of keys: of those that the last row sees, from the first one that any row sees on.
+    // The range of keys ends at the last key that the last row sees, and begins at the first key
+    // that any row sees.
     const int seen = key_limit(s, s.queries - 1), from = key_begin(p, s, 0);
     constexpr int kStep = kWarps * kTile;
     const int base = from / kStep * kStep;
@@ -98,7 +99,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     share = (share + kStep - 1) / kStep * kStep;
     const int begin = seen < base + split * share ? seen : base + split * share;
     const int end = seen < begin + share ? seen : begin + share;
-    // Keys before the window are not read, unless they share a tile and a page with one in it.
+    // Keys before the window are only read if they share a tile and a page with a key in it.
     const int start = p.page_size.divisor % kTile == 0 ? from / kTile * kTile : from;
 
     T *stages = reinterpret_cast<T *>(memory) + warp() * kStages * kStageElements;
@@ -111,8 +112,8 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     RowPair rows[kM];
     float results[kM][kValue / 8][4] = {};
     uint32_t queries[kM][kDepth / 16][4] = {};
-    int ahead = begin + warp() * kTile;  // key of the tile whose copies are begun
-    int page = copier.find_page(ahead);  // long before it is needed
+    int ahead = begin + warp() * kTile;  // first key of the next tile to copy
+    int page = copier.find_page(ahead);  // looked up long before it is needed
     uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
     // The first iterations only start copies, so that the copying code is compiled once.
     for (int turn = 1 - kStages, stage = 1;; ++turn, ahead += kStep) {
@@ -129,11 +130,11 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
                                          query_matrix(query_tile + 16 * m * kPitch, 16 * k));
             }
         }
-        const int first = ahead - (kStages - 1) * kStep;  // of the tile that is used
+        const int first = ahead - (kStages - 1) * kStep;  // first key of the current tile
         if (turn >= 0) {
             if (first >= end) break;
             wait_for_copies<kStages - 2>();
-            __syncwarp();  // all lanes' copies are here, and the stage before has been used
+            __syncwarp();  // all lanes' copies have arrived, and the previous stage has been read
         }
         if constexpr (kPaged)
             known = known >> 16 | uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff)
@@ -187,7 +188,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         }
     }
 
-    // The warps' results, each where its keys were.
+    // Each warp stores its results in the memory of its keys.
     wait_for_copies<0>();
     __syncwarp();
     float *mine = reinterpret_cast<float *>(stages);
@@ -220,7 +221,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
             sum += sums[i][row] * factor[i];
         }
         const float *from = reinterpret_cast<const float *>(memory) + row * kValue;
-        constexpr int kNext = kStages * kStageElements / 2;  // floats from one warp to the next
+        constexpr int kNext = kStages * kStageElements / 2;  // floats per warp
         float *part = p.partials + (split * units + unit + row) * partial;
         T *to = result_row(p, s, head, row);
         const float inverse = sum == 0 ? 0.0f : 1 / sum;

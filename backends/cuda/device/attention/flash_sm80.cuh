@@ -1,26 +1,26 @@
 // Flash attention for prefill with mma.sync: a block has 64 kM rows of one key head and iterates
-// over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied (cp.async)
-// while these are used.
+// over tiles of 64 keys; each warp has 16 kM rows. The next keys and values are copied (cp.async)
+// while the current ones are used.
 //
-// FLOPs: 4 * depth for each row and key that it sees (causal: half of them). Bytes: keys and values
-// once for each block of rows, mostly from L2, where neighbouring blocks read the same ones. With
-// bf16 and sizes of 128: 128 rows (kM 2) and two stages of 64 keys have 102 KiB, 2 blocks of 4
-// warps on a multiprocessor of Hopper.
+// FLOPs: 4 * depth for each row and visible key (half of the keys if causal). Bytes: keys and
+// values once for each block of rows, mostly from L2, because neighbouring blocks read the same
+// ones. With bf16 and sizes of 128, 128 rows (kM 2) and two stages of 64 keys use 102 KiB; 2 blocks
+// of 4 warps fit on a multiprocessor of Hopper.
 //
-// Before this: what tile.cuh wants; constant kM.
+// Requires the definitions for tile.cuh and kM.
 #include "tile.cuh"
 
 namespace infini {
 
 inline constexpr int kWarps = 4;
 inline constexpr int kThreads = kWarps * 32;
-inline constexpr int kKeys = 64, kStep = 32;  // of a tile, and at a time
+inline constexpr int kKeys = 64, kStep = 32;  // keys per tile, and per step
 inline constexpr int kWarpRows = 16 * kM, kRows = kWarps * kWarpRows;
 inline constexpr int kStageElements = kKeys * (kPitch + kValuePitch);
 
-// Pages of the keys of four tiles: this one, two that come, one that was.
+// Pages of the keys of four tiles: the current one, the next two, and the previous one.
 struct Pages {
-    int page[4][kKeys];  // -1: there is none
+    int page[4][kKeys];  // -1: no page
     uint32_t known[4][kKeys / 32];
 };
 
@@ -29,7 +29,7 @@ struct Copier {
     const Sequence &s;
     T *stages;
     Pages &pages;
-    int start, end;  // of the keys
+    int start, end;  // range of keys
 
     // Looks up the pages of a tile; visible after the next barrier.
     INFINI_DEVICE void find_pages(int tile) const {
@@ -75,7 +75,7 @@ struct Copier {
     }
 };
 
-// Some keys, kStep of them, for the rows of a warp.
+// Processes kStep keys for the rows of a warp.
 INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
                           float (&results)[kM][kValue / 8][4], float scale, int first, bool masked,
                           uint32_t known, const T *queries, const T *keys, const T *values) {
@@ -131,8 +131,8 @@ INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
 INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Pages pages;
-    // Rows that see most keys come first; blocks of one head follow each other and share its keys
-    // in L2.
+    // Rows that see the most keys are scheduled first; blocks of one head are adjacent and share
+    // its keys in L2.
     const unsigned item = blockIdx.x / unsigned(p.splits), column = item / unsigned(p.tiles);
     const int split = int(blockIdx.x - item * unsigned(p.splits));
     int tile = p.tiles - 1 - int(item - column * unsigned(p.tiles));
@@ -149,7 +149,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     const int last_row = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
     const int seen = key_limit(s, int(p.group.divide(uint32_t(last_row))));
     const int from = key_begin(p, s, int(p.group.divide(uint32_t(first_row))));
-    // Tiles of keys, a share of them for each split.
+    // The tiles of keys are divided among the splits.
     const int key_tiles = (seen + kKeys - 1) / kKeys, base = from / kKeys;
     const int share = (key_tiles - base + p.splits - 1) / p.splits;
     const int begin = key_tiles < base + split * share ? key_tiles : base + split * share;
@@ -169,9 +169,9 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     float results[kM][kValue / 8][4] = {};
 #pragma unroll
     for (int m = 0; m < kM; ++m) rows[m].find(p, s, head, my_row + 16 * m);
-    // All rows of the warp see the keys before this.
+    // Keys before this are seen by all rows of the warp.
     const int all_seen = key_limit(s, int(p.group.divide(uint32_t(my_row))));
-    // And none of them has a window that begins behind this.
+    // Keys from this one on are within the window of every row.
     const int my_last = my_row + kWarpRows - 1 < last_row ? my_row + kWarpRows - 1 : last_row;
     const int all_from = key_begin(p, s, int(p.group.divide(uint32_t(my_last))));
 
@@ -179,7 +179,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     for (int at = begin - 1; at < end; ++at) {
         if (at >= begin) {
             wait_for_copies<0>();
-            __syncthreads();  // this tile is here, and the one before has been used
+            __syncthreads();  // this tile has arrived, and the previous one has been read
         }
         copier.find_pages(at + 2);
         if (at + 1 < end) copier.begin(at + 1);
@@ -197,7 +197,8 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     wait_for_copies<0>();
     __syncthreads();
 
-    // Results go through shared memory, by warp, so that whole rows are stored (coalesced).
+    // Each warp passes its results through shared memory, so that whole rows are stored
+    // (coalesced).
     static_assert(kRows * (kValue + 2) * 4 <= 2 * kStageElements * 2);
     float *mine = reinterpret_cast<float *>(stages) + warp() * kWarpRows * (kValue + 2);
 #pragma unroll

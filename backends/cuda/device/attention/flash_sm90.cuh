@@ -1,21 +1,24 @@
 // Flash attention for prefill on Hopper (wgmma, warp specialisation): a block has 128 rows of one
-// key head and iterates over keys 128 at a time. Three warpgroups: a producer copies queries, keys
-// and values to shared memory (TMA where it can), two consumers have 64 rows each.
+// key head and iterates over tiles of 128 keys. There are three warpgroups: a producer copies
+// queries, keys and values to shared memory (with TMA where possible), and two consumers compute 64
+// rows each.
 //
-// A consumer starts Q K^T of the next tile, then P V of this one, and computes the probabilities of
-// the next tile while the second product runs. The consumers alternate (ping-pong), so that one's
-// softmax overlaps the other's products. The softmax takes about as long as the products: so the
-// running maximum is only computed for the first tile of a row, and later only when it must rise.
+// A consumer starts Q K^T of the next tile, then P V of the current one, and computes the
+// probabilities of the next tile while the second product runs. The consumers alternate
+// (ping-pong), so that the softmax of one overlaps the products of the other. The softmax takes
+// about as long as the products, so the running maximum is only computed for the first tile of a
+// row, and later only if it must be raised.
 //
-// A block's work is one long sequence of tiles: the first keys of the next rows are multiplied
-// before the last values of these. One loop body serves all iterations, because NVRTC is slow on
-// unrolled copies: the first values and the last keys are placeholders, whose results are not used.
+// A block processes its work as one sequence of tiles: the first keys of the next work item are
+// multiplied before the last values of the current one. One loop body serves all iterations,
+// because NVRTC is slow on unrolled copies: the first values and the last keys are placeholders
+// whose results are not used.
 //
-// FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
-// rows, mostly from L2. With sizes of 128: 224 KiB of shared memory, one block of 384 threads on a
-// multiprocessor.
+// FLOPs: 4 * depth for each row and visible key. Bytes: keys and values once for each 128 rows,
+// mostly from L2. With sizes of 128, a multiprocessor has one block of 384 threads with 224 KiB of
+// shared memory.
 //
-// Before this: what flash_sm90_copies.cuh wants.
+// Requires the definitions for flash_sm90_copies.cuh.
 #include "flash_sm90_copies.cuh"
 #include "wgmma.cuh"
 
@@ -24,14 +27,14 @@ namespace infini {
 inline constexpr int kThreads = 3 * kGroup;
 // Whether products take longer than the softmax.
 inline constexpr bool kTurns = kDepth > 64;
-// Results are staged in the shared memory of their queries, which are kept until then: whole rows
-// are stored (coalesced). For short rows the gain is less than the cost.
+// Results are staged in the shared memory of their queries, which are kept until then, so that
+// whole rows are stored (coalesced). For short rows the cost exceeds the gain.
 inline constexpr bool kStaged = kQueryStages == 2 && kValue <= kDepth && kValue > 64;
-// Of 504 for one thread of each warpgroup; pages take some.
+// Of 504 registers for one thread of each warpgroup; paging needs some.
 inline constexpr int kFewRegisters = kPaged ? 88 : 72, kManyRegisters = kPaged ? 208 : 216;
 // Unnormalised probabilities are at most about 2^kSlack: F16 would overflow beyond that.
 inline constexpr float kSlack = 14, kMost = 16384;
-// The running maximum of a row without keys: with it any score but -inf is too large.
+// The running maximum of a row without keys: any score except -inf exceeds it.
 inline constexpr float kEmpty = -3.4028234663852886e38f;
 
 struct Consumer {
@@ -42,19 +45,19 @@ struct Consumer {
     float scale;
     PhaseBarriers here, used;
     uint64_t first_queries, first_keys, first_values;  // operands
-    int number = 0;                                    // of this block's work
-    int step = 0;                                      // tiles before this one, of all work
-    int begin = 0, tiles = 0;                          // of this work: the first, and the end
+    int number = 0;                                    // index of the work item among this block's
+    int step = 0;                                      // tiles processed, over all work items
+    int begin = 0, tiles = 0;                          // of this work item: first tile, end
     Place<kKeyStages> keys;
     Place<kValueStages> values;
     int all_seen = 0;  // keys before this are seen by all rows of this warp,
-    int all_from = 0;  // from this one on
+    int all_from = 0;  // keys from this one on are within the window of all rows
     RowPair rows = {};
     float base[2] = {kEmpty, kEmpty};  // running maximum
-    T *targets[2] = {};                // this thread's results
+    T *targets[2] = {};                // result rows of this thread
     uint32_t weights[kKeys / 16][4] = {};
 
-    // The next work; false: there is none.
+    // Finds the next work item; returns false if there is none.
     INFINI_DEVICE bool take_work() {
         const int slot = number % kQueryStages;
         here.wait(slot, number / kQueryStages & 1);
@@ -89,7 +92,7 @@ struct Consumer {
                            i > 0);
         commit_products();
     }
-    // The same again, with a warp's products.
+    // Recomputes them for one warp with mma.sync.
     INFINI_DEVICE void repeat_scores(float (&scores)[kKeys / 8][4]) {
         const unsigned char *q = memory + number % kQueryStages * kQueryBytes +
                                  (group * 64 + warp() % 4 * 16) * kPanelRow;
@@ -117,10 +120,11 @@ struct Consumer {
                 mma<T>(scores[n + 1], a, second);
             }
         }
-        __syncwarp();  // all lanes have read: one of them frees the keys
+        __syncwarp();  // all lanes have read the keys before one of them frees the stage
     }
 
-    // results += probabilities @ values of the tile before. `add` false: results are overwritten.
+    // results += probabilities @ values of the previous tile. If `add` is false, results are
+    // overwritten.
     INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], bool add) {
         const uint64_t b = operand_at(first_values, values.at * kValueBytes);
         begin_products();
@@ -165,9 +169,9 @@ struct Consumer {
         }
     }
 
-    // Scores become probabilities. Only the first tile of a row is searched for the maximum: after
-    // that probabilities must only not overflow, which their sum shows. True: older results must be
-    // rescaled by the factors.
+    // Turns scores into probabilities. The maximum is only computed for the first tile of a row.
+    // Later tiles only check, by their sum, that probabilities do not overflow. Returns true if
+    // earlier results must be rescaled by the factors.
     INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         bool exact = kScaled || tile == begin;
         float slack = kSlack;
@@ -188,12 +192,12 @@ struct Consumer {
             const float all[2] = {sum[0] + sum[1], sum[2] + sum[3]};
             if (exact || !__any_sync(kAllLanes, all[0] > kMost || all[1] > kMost)) {
 #pragma unroll
-                for (int row = 0; row < 2; ++row)  // of this thread's keys only
+                for (int row = 0; row < 2; ++row)  // for this thread's keys only
                     rows.sum[row] = rows.sum[row] * factor[row] + all[row];
                 return exact && __any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f);
             }
             repeat_scores(scores);
-            exact = true, slack = 0;  // or the next tile would be repeated, too
+            exact = true, slack = 0;  // otherwise the next tile would be repeated, too
         }
     }
     INFINI_DEVICE void pack(const float (&scores)[kKeys / 8][4]) {
@@ -209,7 +213,7 @@ struct Consumer {
         float results[kValue / 8][4], scores[kKeys / 8][4], factor[2];
         T *done[2] = {};
         float sums[2] = {};
-        if (kTurns && group == 1) arrive_at(kTurn, 2 * kGroup);  // the first consumer begins
+        if (kTurns && group == 1) arrive_at(kTurn, 2 * kGroup);  // lets the first consumer start
         bool add = false, more = true, there = false;
         int tile = 0, done_slot = 0;
         for (step = 0;; ++step) {
@@ -226,7 +230,7 @@ struct Consumer {
             begin_scores(scores);
             here.wait(kFirstValues + values.at, values.phase);
             begin_results(results, add);
-            if (kTurns && (more || group == 0))  // every arrival is waited for
+            if (kTurns && (more || group == 0))  // every arrival needs a matching wait
                 arrive_at(kTurn + 1 - group, 2 * kGroup);
             wait_for_products<1>();
             settle(scores);
@@ -248,7 +252,7 @@ struct Consumer {
                                    memory + done_slot * kQueryBytes +
                                        (group * 64 + warp() % 4 * 16) * kPanelRow);
                         show_to_products();
-                        __syncwarp();  // all lanes have read
+                        __syncwarp();  // all lanes have read the queries
                         free(done_slot);
                     } else {
                         write(results, done, sums);
@@ -301,7 +305,7 @@ struct Consumer {
             sum += shuffle_xor(sum, 2);
             inverse[i] = sum == 0 ? 0.0f : ptx::reciprocal_approx(sum);
         }
-        // Addresses differ in compile-time bits.
+        // The addresses differ in bits that are known at compile time.
         const unsigned matrix = unsigned(lane()) / 8, my_row = matrix % 2 * 8 + lane() % 8;
         const int place = computed_here(panel_place(my_row, matrix / 2));
 #pragma unroll
@@ -315,7 +319,7 @@ struct Consumer {
             store_matrices(pairs, staged + n / 8 * kQueryPanel + (place ^ n % 8 * 16));
         }
         __syncwarp();
-        constexpr int kPieces = kValue / kPiece, kAtOnce = kWarp / kPieces;  // rows
+        constexpr int kPieces = kValue / kPiece, kAtOnce = kWarp / kPieces;  // rows at a time
         auto row_at = [&](int i, int row) {
             return reinterpret_cast<T *>(
                 shuffle(reinterpret_cast<uint64_t>(i ? to[1] : to[0]), row * 4));
@@ -355,14 +359,14 @@ INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     if (threadIdx.x == 0) {
-        constexpr int kWarps = 4;  // of a warpgroup; each arrives once
+        constexpr int kWarps = 4;  // per warpgroup; each warp arrives once
 #pragma unroll 1
         for (int i = 0; i < kAllStages; ++i)
             shared.here[i].start(kWarps), shared.used[i].start(2 * kWarps);
         show_barriers();
     }
     __syncthreads();
-    // Uniform in the warp, and known as such to the compiler.
+    // Uniform in the warp; the shuffle tells the compiler.
     const int group = shuffle(int(threadIdx.x) / kGroup, 0);
     if (group == 2) {
         give_registers<kFewRegisters>();

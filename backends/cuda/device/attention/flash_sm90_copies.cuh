@@ -1,18 +1,18 @@
-// What the warpgroups of flash_sm90.cuh share, and the producer: it finds the block's work and
-// copies queries, keys and values to shared memory.
+// Definitions shared by the warpgroups of flash_sm90.cuh, and the producer, which finds the block's
+// work and copies queries, keys and values to shared memory.
 //
-// TMA copies where the tensors' strides, or their pages, allow it, and otherwise cp.async: a thread
-// waits for its own copies, fences them for wgmma, and then arrives. Values of a tile that is not
-// full are always copied with cp.async: memory behind the last key may hold NaN, and 0 * NaN would
-// reach the results.
+// Uses TMA if the strides of the tensors or their pages allow it, and otherwise cp.async: each
+// thread waits for its own copies, fences them for wgmma, and then arrives at the barrier. Values
+// of a partial tile are always copied with cp.async: memory after the last key may hold NaN, and 0
+// * NaN would reach the results.
 //
 // Packed sequences have pages of one key (kSingle), which are mostly contiguous: a tile of
-// contiguous pages is one box.
+// contiguous pages is copied as one box.
 //
-// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
-// (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle;
-// kBulk: TMA can copy everything and results are stored 16 bytes at a time; the other code is left
-// out.
+// Requires the definitions for tile.cuh, with kDepth and kValue multiples of 64; kQueryStages (1 or
+// 2), kKeyStages and kValueStages (2 or 3), the numbers of stages for queries, keys and values;
+// kSingle; and kBulk: TMA can copy everything and results are stored 16 bytes at a time, so the
+// other code is compiled out.
 #pragma once
 
 #include "hopper.cuh"
@@ -21,21 +21,21 @@
 namespace infini {
 
 inline constexpr int kGroup = 128;              // threads
-inline constexpr int kRows = 128, kKeys = 128;  // of a block; at a time
+inline constexpr int kRows = 128, kKeys = 128;  // rows per block; keys per tile
 inline constexpr int kQueryBytes = kRows * kDepth * 2;
 inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
 inline constexpr int kKeyPanel = kKeys * kPanelRow, kQueryPanel = kRows * kPanelRow;
 static_assert(kKeyPanel == kQueryPanel);
 inline constexpr int kKeysAt = kQueryStages * kQueryBytes;
 inline constexpr int kValuesAt = kKeysAt + kKeyStages * kKeyBytes;
-inline constexpr int kSlots = 4;  // of tiles whose pages are known
+inline constexpr int kSlots = 4;  // number of tiles whose pages are kept
 static_assert(kKeyStages < kSlots);
-inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are the consumers' turns
-// Stages of queries, keys and values by one number.
+inline constexpr int kTurn = 1, kProducers = 3;  // named barriers; the consumers' turns use 1 and 2
+// Stages of queries, keys and values have consecutive indices.
 inline constexpr int kFirstKeys = kQueryStages, kFirstValues = kFirstKeys + kKeyStages;
 inline constexpr int kAllStages = kFirstValues + kValueStages;
 
-// find_segment by all lanes of a warp, 32 entries at a time: one or two memory latencies.
+// find_segment for a whole warp, 32 entries at a time: one or two memory latencies.
 INFINI_DEVICE int find_segment_together(const int32_t *ends, int count, int place) {
     int low = 0;
 #pragma unroll 1
@@ -48,16 +48,17 @@ INFINI_DEVICE int find_segment_together(const int32_t *ends, int count, int plac
     }
 }
 
-// 128 rows.
+// A work item: 128 rows.
 struct Work {
     Sequence s;
     int head, first_row, row_count;
-    int begin, tiles;  // of keys: the first one, and the end; 0: zeros, or nothing to do
+    int begin, tiles;  // tiles of keys: first, end (0: zeros, or nothing to do)
     int from, seen;    // keys: the first one that any row sees, and the end
-    int index;         // of the sequence
+    int index;         // index of the sequence
 
-    // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
-    // see most keys first. Of ragged queries units are heads, and there are `all_tiles` of rows.
+    // Work items are ordered by groups of units (sequences and heads) whose keys fit into L2.
+    // Within a group, the rows that see the most keys come first. For ragged queries a unit is a
+    // head with `all_tiles` tiles of rows.
     INFINI_DEVICE void find(const AttentionSm90Params &p, int item, int all_tiles) {
         int tile;
         begin = tiles = row_count = 0;
@@ -91,14 +92,14 @@ struct Work {
 
 struct Shared {
     PhaseBarrier here[kAllStages], used[kAllStages];
-    Work work[kQueryStages];  // whose queries are there; without tiles: the last one
+    Work work[kQueryStages];  // work items of the query stages; no tiles: the end of the work
     uint32_t known[kPaged ? kSlots : 1][kKeys / 32];
-    bool in_order[kSlots][kKeys / 32];  // of kSingle: pages that follow one another
-    int item[2];                        // of ragged queries: work that is taken next
+    bool in_order[kSlots][kKeys / 32];  // kSingle: whether pages are consecutive
+    int item[2];                        // ragged queries: work items that were taken in advance
     int page[kPaged ? kSlots : 1][kKeys];
 };
 
-// A stage of keys, or of values, and the parity of its phase.
+// A stage of keys or values, and the parity of its phase.
 template <int stages>
 struct Place {
     int at = 0, phase = 0;
@@ -109,12 +110,12 @@ struct Place {
 };
 
 struct Producer {
-    // A copy: the queries of a work item, a tile of its keys or of its values.
+    // A copy: the queries of a work item, or a tile of its keys or values.
     enum Kind { kOfQueries, kOfKeys, kOfValues };
     struct Tile {
-        const T *from;  // of keys or values
+        const T *from;  // the keys or values
         int head, index, seen;
-        int first;  // key
+        int first;  // first key
     };
 
     const AttentionSm90Params &p;
@@ -122,12 +123,12 @@ struct Producer {
     unsigned char *memory;
     int thread;
     Work w = {};
-    int round = 0, number = 0;  // of the work: of all blocks, of this one that has keys
+    int round = 0, number = 0;  // rounds of all blocks; work items with keys of this block
     int items = 0, all_tiles = 0, taken = 0;
     Place<kKeyStages> keys;
     Place<kValueStages> values;
     int64_t page = -1, start = -1;  // of this thread's key of the next tile, of the first one
-    // Stages whose copies were issued but not yet signalled, older first; -1: none.
+    // Stages whose copies were issued but not yet signalled, oldest first; -1: none.
     int begun[2] = {-1, -1};
 
     // Signals copies that have arrived to the consumers: all, or all but the last. A consumer never
@@ -161,7 +162,7 @@ struct Producer {
             page = int64_t(w.s.table[entry * p.table_stride]);
         if (kSingle && first < w.seen) start = int64_t(w.s.table[first * p.table_stride]);
     }
-    // Publishes them; those of the next tile are looked up meanwhile.
+    // Stores the looked-up pages in shared memory, and starts looking up those of the next tile.
     INFINI_DEVICE void find_pages(int first, int slot) {
         if constexpr (kPaged) {
             if (first == w.begin * kKeys) look_up(first);
@@ -216,7 +217,7 @@ struct Producer {
         }
     }
 
-    // The row of which this is a part; null: none.
+    // The row of queries, keys or values to copy from; null: none.
     INFINI_DEVICE const T *find_row(Kind kind, const Tile &of, int slot, int row) {
         if (kind == kOfQueries)
             return w.first_row + row < w.row_count ? query_row(p, w.s, w.head, w.first_row + row)
@@ -250,8 +251,8 @@ struct Producer {
         }
     }
 
-    // One function for all copies, which keeps NVRTC fast. `none`: the stage is only passed on; for
-    // queries it signals the end of the work.
+    // One function for all copies, which keeps NVRTC fast. If `none` is true, nothing is copied and
+    // the stage is only signalled; for queries this marks the end of the work.
     INFINI_DEVICE void copy(Kind kind, bool none, const Tile &of, int slot) {
         int stage, parity, at;
         if (kind == kOfQueries) {
@@ -267,7 +268,7 @@ struct Producer {
             at = kValuesAt + values.at * kValueBytes;
             values.advance();
         }
-        // Consumers free queries after they have used all that was begun.
+        // Consumers free the queries only after they have used every copy that was begun.
         if constexpr (!kBulk) show(none || kind == kOfQueries || p.bulk);
         shared.used[stage].wait(parity);
         if (kind == kOfQueries && thread == 0) shared.work[stage] = w;
@@ -283,8 +284,8 @@ struct Producer {
         }
     }
 
-    // Every second round, blocks take work in the opposite order where the plan wants that. The
-    // work of ragged queries has unknown length: blocks take the next item dynamically.
+    // Every second round, blocks take work in the opposite order if the plan asks for it. Work
+    // items of ragged queries differ in length, so blocks take the next one dynamically.
     INFINI_DEVICE int take_item() {
         const int block = int(blockIdx.x), blocks = int(gridDim.x);
         if constexpr (!kRagged) {
@@ -294,7 +295,7 @@ struct Producer {
         if (thread == 0) shared.item[round % 2] = round ? blocks + taken : block;
         wait_at(kProducers, kGroup);
         const int item = shared.item[round++ % 2];
-        // For the next round: the result is not needed yet.
+        // Requested one round in advance, so that its latency is hidden.
         if (thread == 0) taken = atomicAdd(taken_items(p), 1);
         return item;
     }
@@ -306,7 +307,7 @@ struct Producer {
             if (w.tiles == 0) write_zeros();
         }
     }
-    // Rows without visible keys.
+    // Writes zeros to rows without visible keys.
     INFINI_DEVICE void write_zeros() {
         const int row = w.first_row + thread;
         if (row >= w.row_count) return;

@@ -10,7 +10,7 @@ struct IndexerQuantParams {
     uint8_t *out;
     float *weights_out;
     const void *q, *weights;
-    int64_t rows, vectors;  // of a row
+    int64_t rows, vectors;  // rows of the table; vectors of a row
     int32_t whole;
 };
 
@@ -19,19 +19,19 @@ struct IndexerQuantParams {
 #ifdef INFINI_DEVICE  // the rest is for the device
 
 #ifdef INFINI_KERNEL_INDEXER_SELECT
-// fused_fp8_indexer. A warp has one head of a token's queries, or its key: rotated, rounded to T,
-// then in e4m3 with a scale that is a power of two. Keys are normalised before, in doubles: there
-// is one for many queries.
+// fused_fp8_indexer. Each warp processes one head of a token's queries, or its key: rotates it,
+// rounds it to T, then to e4m3 with a power-of-two scale. Keys are first normalised in doubles,
+// which is cheap because there is only one for many queries.
 //
-// Before this: types T, Angle, NormWeight, NormBias.
+// Requires types T, Angle, NormWeight, NormBias.
 namespace infini {
 
 inline constexpr int kWarps = 4;
 inline constexpr int kDepth = 128;
-// Lanes have whole pairs; of wide warps some have none.
+// Each lane has whole pairs; in warps of 64 some lanes have none.
 inline constexpr int kLanes = kWarp < kDepth / 2 ? kWarp : kDepth / 2, kPer = kDepth / kLanes;
 
-// The least power of two that lets `greatest` (1e-4 at least) fit into e4m3.
+// The smallest power of two that makes max(greatest, 1e-4) representable in e4m3.
 INFINI_DEVICE float power_scale(float greatest) {
     const uint32_t bits = bit_cast<uint32_t>(fmaxf(greatest, 1e-4f) / 448.0f);
     return bit_cast<float>((bits + 0x007fffffu) & 0x7f800000u);
@@ -51,7 +51,7 @@ INFINI_DEVICE void rotate(C (&x)[kPer], const Angle *angles, int rope) {
     }
 }
 
-// Rounds to T, then to e4m3; gives the scale.
+// Rounds to T, then to e4m3; returns the scale.
 template <class C>
 INFINI_DEVICE float quantise(uint8_t *to, const C (&x)[kPer]) {
     float rounded[kPer], greatest = 0;
@@ -64,15 +64,15 @@ INFINI_DEVICE float quantise(uint8_t *to, const C (&x)[kPer]) {
     if (lane() < kLanes)
 #pragma unroll
         for (int i = 0; i < kPer; ++i)
-            to[lane() * kPer + i] = convert<f8>(rounded[i] * inverse).bits;  // limits to 448
+            to[lane() * kPer + i] = convert<f8>(rounded[i] * inverse).bits;  // saturates at 448
     return scale;
 }
 
-// Normalised, rotated, into its slot.
+// Normalises and rotates the key, and stores it in its slot.
 INFINI_DEVICE void store_key(const IndexerParams &p, int64_t token, const Angle *angles) {
     const int64_t slot = p.slots[token];
     if (slot < 0 || slot >= p.pages * p.page_size) return;  // not in the cache: skipped
-    // Of two tokens for one slot the later one wins.
+    // If two tokens have the same slot, the later one is stored.
     bool later = false;
     for (int64_t t = token + 1 + lane(); t < p.tokens; t += kWarp)
         later = later || p.slots[t] == slot;
@@ -106,7 +106,7 @@ INFINI_DEVICE void store_key(const IndexerParams &p, int64_t token, const Angle 
 INFINI_ENTRY(IndexerParams, kWarps *kWarp, 1) {
     const int64_t item = int64_t(blockIdx.x) * kWarps + warp();
     const int64_t token = item / (p.heads + 1);
-    const int head = int(item % (p.heads + 1));  // the last one: the key
+    const int head = int(item % (p.heads + 1));  // the last index is the key
     if (token >= p.tokens) return;
     // A position outside the table uses row 0.
     int64_t position = p.positions[token];
@@ -134,15 +134,15 @@ INFINI_ENTRY(IndexerParams, kWarps *kWarp, 1) {
 
 #ifdef INFINI_KERNEL_INDEXER_LOGITS
 // fp8_indexer_logits: for each token the score of every key, the sum over heads of weight * relu(q
-// . k * scale). A block has one token and one page of 64 keys; the page and 16 heads at a time
-// stand in shared memory as floats. Each thread has a key and every fourth head.
+// . k * scale). A block processes one token and pages of 64 keys; the page and 16 heads at a time
+// are in shared memory as floats. Each thread processes one key and every fourth head.
 namespace infini {
 
 inline constexpr int kKeys = 64, kDepth = 128, kHeads = 16, kParts = 4;
 inline constexpr int kThreads = kKeys * kParts;
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
-// An unaligned F32.
+// An unaligned F32 value.
 INFINI_DEVICE float load_scale(const uint8_t *from) {
     return bit_cast<float>(from[0] | uint32_t(from[1]) << 8 | uint32_t(from[2]) << 16 |
                            uint32_t(from[3]) << 24);
@@ -165,11 +165,11 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 1) {
     const int64_t token = blockIdx.x / p.blocks, block = blockIdx.x % p.blocks;
     const int key = int(threadIdx.x) % kKeys, part = int(threadIdx.x) / kKeys;
     const int64_t first = block * kKeys;
-    // What lies behind the position, or what the tables do not have, is -inf.
+    // Keys after the position, or that are not in the tables, get -inf.
     const int64_t request = p.requests[token], position = p.positions[token];
     int64_t seen = p.most_pages * kKeys < p.context ? p.most_pages * kKeys : p.context;
     if (request < 0 || request >= p.request_count) seen = 0;
-    if (position < seen) seen = position + 1;  // none for negative ones
+    if (position < seen) seen = position + 1;  // no keys for negative positions
     int64_t page = -1;
     if (first < seen) page = p.tables[request * p.most_pages + block];
     float score = 0;
@@ -181,7 +181,7 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 1) {
         const float scale = load_scale(from + kKeys * kDepth + key * 4);
         for (int head = 0; head < p.heads; head += kHeads) {
             const int count = p.heads - head < kHeads ? p.heads - head : kHeads;
-            __syncthreads();  // the last heads have been used
+            __syncthreads();  // the previous heads have been used
             for (int i = int(threadIdx.x); i < count * kDepth / 16; i += kThreads)
                 read_codes(&queries[i / (kDepth / 16)][i % (kDepth / 16) * 16],
                            p.q + (token * p.heads + head) * kDepth + i * 16, p.vector);
@@ -211,17 +211,18 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 1) {
 #ifdef INFINI_KERNEL_INDEXER_TILES
 #include "mma.cuh"
 
-// fp8_indexer_logits on the tensor cores: a block has one token and some pages of 64 keys. Codes
-// become bf16, which holds them exactly; each warp has 16 heads at a time, with all keys of a page.
+// fp8_indexer_logits on the tensor cores: a block processes one token and some pages of 64 keys.
+// Codes are converted to bf16, which is exact; each warp processes 16 heads at a time, with all
+// keys of a page.
 //
 // FLOPs: 2 * 128 for each head and key; bytes: 132 for each key.
 namespace infini {
 
 inline constexpr int kKeys = 64, kDepth = 128, kWarps = 4, kThreads = kWarps * 32;
-inline constexpr int kPitch = kDepth + 8;  // so that rows lie in different banks
+inline constexpr int kPitch = kDepth + 8;  // so that rows are in different banks
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
-// 16 codes as bf16.
+// Converts 16 codes to bf16.
 INFINI_DEVICE void decode_codes(bf16 *to, const uint8_t *from, bool vector) {
     Vec<uint8_t, 16> codes;
     if (vector) {
@@ -247,11 +248,11 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
     float *weights = reinterpret_cast<float *>(queries + head_tiles * 16 * kPitch);
     const int64_t token = blockIdx.x / p.blocks;
     const int64_t first_page = blockIdx.x % p.blocks * p.pages_at_once;
-    // What lies behind the position, or what the tables do not have, is -inf.
+    // Keys after the position, or that are not in the tables, get -inf.
     const int64_t request = p.requests[token], position = p.positions[token];
     int64_t seen = p.most_pages * kKeys < p.context ? p.most_pages * kKeys : p.context;
     if (request < 0 || request >= p.request_count) seen = 0;
-    if (position < seen) seen = position + 1;  // none for negative ones
+    if (position < seen) seen = position + 1;  // no keys for negative positions
 
     for (int i = int(threadIdx.x); i < head_tiles * 16 * (kDepth / 16); i += kThreads) {
         const int head = i / (kDepth / 16), column = i % (kDepth / 16) * 16;
@@ -270,7 +271,7 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
         int64_t page = -1;
         if (first < seen) page = p.tables[request * p.most_pages + block];
         const bool known = page >= 0 && page < p.pages;
-        __syncthreads();  // the last page has been used
+        __syncthreads();  // the previous page has been used
         if (known) {
             const uint8_t *from = p.cache + page * kKeys * (kDepth + 4);
             for (int i = int(threadIdx.x); i < kKeys * (kDepth / 16); i += kThreads)
@@ -283,7 +284,7 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
             }
         }
         __syncthreads();
-        float sums[kKeys / 8][2] = {};  // of keys 8 n + 2 t, + 1, over the heads of this thread
+        float sums[kKeys / 8][2] = {};  // for keys 8 n + 2 t, + 1, over the heads of this thread
         if (known)
             for (int tile = warp(); tile < head_tiles; tile += kWarps) {
                 const int row = lane() / 8 % 2 * 8 + lane() % 8, column = lane() / 16 * 8;
@@ -341,15 +342,14 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
 #ifdef INFINI_KERNEL_INDEXER_QUANT
 #include "words.cuh"
 
-// fp8_indexer_quant: rows of T in e4m3 with a scale that is a power of two, multiplied into the
-// row's weight of type U. A warp for each row, vectors of kVector elements.
+// fp8_indexer_quant: rounds rows of T to e4m3 with a power-of-two scale, and multiplies the scale
+// into the row's weight of type U. A warp processes one row in vectors of kVector elements.
 namespace infini {
 
 constexpr int kWarps = 8;
 constexpr float kLargestCode = 448.0f;
 
-// The least power of two that is not less than the greatest element (1e-4 at least) by the largest
-// code.
+// The smallest power of two not less than max(absolute value, 1e-4) / (largest code).
 INFINI_DEVICE float power_scale(float greatest) {
     const uint32_t bits = bit_cast<uint32_t>((greatest > 1e-4f ? greatest : 1e-4f) / kLargestCode);
     return bit_cast<float>((bits + 0x007fffffu) & 0x7f800000u);

@@ -1,18 +1,17 @@
-// MLA decoding of few rows on Hopper (keys of 576, of which the first 512 are the values): like
-// mla_sm90.cuh, but transposed: keys, and columns of values, are the 64 rows of wgmma, and the 16
-// or 32 rows are its columns: scores [keys, rows], results [columns, rows]. One warpgroup is
-// enough, which leaves more space for keys in flight.
+// MLA decoding of few rows on Hopper (keys of 576 elements, of which the first 512 are the values).
+// Like mla_sm90.cuh, but transposed: keys, or columns of values, are the 64 rows of wgmma, and the
+// 16 or 32 query rows are its columns. Scores are [keys, rows], results [columns, rows]. One
+// warpgroup is enough, which leaves more space for keys in flight.
 //
 // Bytes: keys once. FLOPs: 2 * (depth + value_depth) for each row and key, which take less time.
 //
-// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kSlots,
-// kRows.
+// Requires the definitions for tile.cuh, with kDepth and kValue multiples of 64; kSlots, kRows.
 #include "wgmma.cuh"
 
 namespace infini {
 
 inline constexpr int kConsumers = 128, kThreads = kConsumers + 32;
-inline constexpr int kKeys = 64;  // of a tile
+inline constexpr int kKeys = 64;  // keys per tile
 inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
 inline constexpr int kHalfPanels = 0, kAhead = 0;
 
@@ -28,10 +27,10 @@ static_assert(kRows == 16 || kRows == 32);
 
 struct Shared {
     Ring ring;
-    float most[4][kRows];  // of the tile's scores, of each warp's keys; at the end sums
+    float most[4][kRows];  // maximum score of each warp's keys in a tile; at the end sums
 };
 
-// A thread's state of its rows: 8 n + 2 (lane % 4), + 1.
+// A thread's state for its rows: 8 n + 2 (lane % 4), + 1.
 struct Columns {
     float greatest[kTiles][2], sum[kTiles][2], slope[kTiles][2];
     int limit[kTiles][2], place[kTiles][2];
@@ -54,7 +53,8 @@ struct Consumer {
             for (int c = 0; c < 2; ++c) what(n, c, 8 * n + 2 * (lane() % 4) + c);
     }
 
-    // Queries of a unit; gives its keys. These are counted from the first one of the range.
+    // Loads the queries of a unit and returns its number of keys, counted from the first key of the
+    // range.
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
         const int count = s.queries * int(p.group.divisor);
@@ -99,7 +99,7 @@ struct Consumer {
             for (int i = 0; i < 4; ++i) scores[n][i] += odd[n][i];
     }
 
-    // results += values @ probabilities. `add` false: they are overwritten.
+    // results += values @ probabilities. If `add` is false, results are overwritten.
     INFINI_DEVICE void multiply_values(const RingPlace &place, bool add) {
         const uint64_t a = operand(slots, kPanelBytes, 8 * kPanelRow);
         const uint64_t b = operand(weights, 16, 8 * kPanelRow);
@@ -118,9 +118,9 @@ struct Consumer {
         if (lane() < kPanels) shared.ring.used[place.slot(lane())].arrive();
     }
 
-    // Scores of masked keys become -inf.
+    // Sets the scores of masked keys to -inf.
     INFINI_DEVICE void mask(float (&scores)[kTiles][4], int first, uint32_t missing) {
-        const bool known = !(missing >> warp() & 1);  // this warp's 16 keys
+        const bool known = !(missing >> warp() & 1);  // the 16 keys of this warp have a page
 #pragma unroll
         for (int n = 0; n < kTiles; ++n)
 #pragma unroll
@@ -130,7 +130,7 @@ struct Consumer {
             }
     }
 
-    // This warp's 16 columns of a panel, or keys of probabilities, of all rows.
+    // This warp's 16 columns of a panel of values, or 16 keys of the probabilities, for all rows.
     INFINI_DEVICE void store_columns(const float (&values)[kTiles][4], unsigned char *panel) {
         const unsigned matrix = unsigned(lane()) / 8;
 #pragma unroll
@@ -147,7 +147,7 @@ struct Consumer {
         }
     }
 
-    // Online softmax: scores become probabilities in shared memory; older results are rescaled.
+    // Online softmax: stores the probabilities in shared memory and rescales the earlier results.
     INFINI_DEVICE void weigh(float (&scores)[kTiles][4], int first, const RingPlace &place) {
         if constexpr (kSloped)
 #pragma unroll
@@ -225,7 +225,7 @@ struct Consumer {
             }
         });
         if (!whole) return;
-        // Through the queries' memory, so that stores are coalesced.
+        // Through the shared memory of the queries, so that stores are coalesced.
 #pragma unroll
         for (int panel = 0; panel < kValuePanels; ++panel)
             store_columns(results[panel], queries + panel * kQueryPanel);
@@ -235,11 +235,11 @@ struct Consumer {
     }
 
     INFINI_DEVICE void run(Walk walk) {
-        int step = 0;  // tiles before
+        int step = 0;  // number of tiles processed
         for (; walk.left > 0; walk.next_unit(p)) {
             const int keys = load_rows(walk);
             const int count =
-                shuffle(walk.count(), 0);  // uniform, and known as such to the compiler
+                shuffle(walk.count(), 0);  // uniform in the warp; the shuffle tells the compiler
 #pragma unroll 1
             for (int i = 0; i < count; ++i) {
                 const RingPlace place(step + i);

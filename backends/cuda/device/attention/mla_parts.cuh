@@ -1,12 +1,12 @@
 // Shared by the MLA kernels on Hopper.
 //
-// A ring of panels of keys in shared memory that a producer warp fills with TMA: the tiles of a
-// block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
-// that the next ones are in flight while others are used.
+// A ring of panels of keys in shared memory that a producer warp fills with TMA. It holds the tiles
+// of a block's range (see ranges.cuh), without a pause between units. Panels are freed
+// individually, so that the next ones are in flight while others are used.
 //
-// Before this: what ranges.cuh wants; constants kSlots, of the ring; kPanels, of a tile;
-// kHalfPanels: so many of every second tile's come after the same number of the next tile's;
-// kAhead: so many tiles ahead, keys are prefetched to L2.
+// Requires the definitions for ranges.cuh; kSlots: panels in the ring; kPanels: panels per tile;
+// kHalfPanels: the first kHalfPanels of every odd tile arrive after its second kHalfPanels; kAhead:
+// distance in tiles at which keys are prefetched to L2.
 #pragma once
 
 #include "hopper.cuh"
@@ -21,9 +21,9 @@ static_assert(kSlots >= kPanels && kSlots <= (kTilesAtOnce - 1) * kPanels);
 
 struct Ring {
     PhaseBarrier here[kSlots], used[kSlots];
-    uint32_t missing[kTilesAtOnce];  // bits: 16 keys each that have no page
+    uint32_t missing[kTilesAtOnce];  // one bit per 16 keys without a page
 
-    // By one thread; `readers` arrivals free a panel.
+    // Called by one thread; a panel is freed by `readers` arrivals.
     INFINI_DEVICE void start(int readers) {
 #pragma unroll 1
         for (int i = 0; i < kSlots; ++i) here[i].start(1), used[i].start(readers);
@@ -31,7 +31,7 @@ struct Ring {
     }
 };
 
-// A tile's place in the ring, after `step` others.
+// The position of the tile number `step` in the ring.
 struct RingPlace {
     int first, parity;  // slot of the first panel, and the parity of its phase
     int tile;           // index among the resident ones
@@ -56,15 +56,15 @@ INFINI_DEVICE int panel_in_turn(int i, int tile) {
 }
 
 struct Box {
-    int row, of;  // in a page or sequence, which is number `of`
+    int row, of;  // row in page or sequence number `of`
 };
 
-// By one warp: all tiles of a range.
+// Copies all tiles of a range; called by one warp.
 INFINI_DEVICE void copy_tiles(const AttentionSm90Params &p, Ring &ring, unsigned char *slots,
                               Walk walk) {
-    constexpr int kAtOnce = 4;                          // panels
-    const int boxes = kPaged ? kKeys / p.box_rows : 1;  // of a panel: 1, 2 or 4
-    const int known_tiles = kWarp / boxes;              // whose pages lanes know
+    constexpr int kAtOnce = 4;                          // panels at a time
+    const int boxes = kPaged ? kKeys / p.box_rows : 1;  // boxes per panel: 1, 2 or 4
+    const int known_tiles = kWarp / boxes;              // tiles whose pages are held by the lanes
     const int box = lane() % boxes;
     int step = 0;
     for (; walk.left > 0; walk.next_unit(p)) {
@@ -79,7 +79,7 @@ INFINI_DEVICE void copy_tiles(const AttentionSm90Params &p, Ring &ring, unsigned
                 if (t < s.keys) of = s.table[p.page_size.divide(uint32_t(t)) * p.table_stride];
                 page = of >= 0 && of < p.pages ? int(of) : -1;
             }
-            // This lane's box of the tile, or of a later one.
+            // This lane's box of the current tile or of a later one.
             auto find = [&](int ahead) {
                 Box at = {first + ahead * kKeys, page};
                 if constexpr (kPaged) {
@@ -128,14 +128,14 @@ INFINI_DEVICE void copy_tiles(const AttentionSm90Params &p, Ring &ring, unsigned
 
 }  // namespace infini
 
-// Queries, values and results in panels.
+// Loads queries into panels and stores results from them.
 //
-// Before this: what tile.cuh wants; constants kRows, kConsumers (threads), kValuePanels.
+// Requires the definitions for tile.cuh; kRows, kConsumers (threads), kValuePanels.
 namespace infini {
 
 inline constexpr int kQueryPanel = kRows * kPanelRow;
 
-// Queries from row `first` on; the caller fences them for wgmma.
+// Loads queries from row `first` on; the caller fences them for wgmma.
 INFINI_DEVICE void load_query_panels(const AttentionParams &p, const Sequence &s, int head,
                                      int first, unsigned char *to) {
     const int count = s.queries * int(p.group.divisor);
@@ -150,8 +150,8 @@ INFINI_DEVICE void load_query_panels(const AttentionParams &p, const Sequence &s
     wait_for_copies<0>();
 }
 
-// Zeroes what is behind the last value: it may be NaN, and 0 * NaN would reach the results. By 128
-// threads; the caller fences them for wgmma.
+// Zeroes the rows after the last value: they may be NaN, and 0 * NaN would reach the results.
+// Called by 128 threads; the caller fences the rows for wgmma.
 INFINI_DEVICE void clear_values(unsigned char *slots, const RingPlace &place, int valid) {
 #pragma unroll 1
     for (int i = (valid < 0 ? 0 : valid) * 8 + int(threadIdx.x) % 128; i < kKeys * 8; i += 128)
@@ -161,8 +161,8 @@ INFINI_DEVICE void clear_values(unsigned char *slots, const RingPlace &place, in
                   Vec<uint32_t, 4>{0, 0, 0, 0});
 }
 
-// Stores results from panels, by `threads` threads: `rows` of them from row `first` of the block
-// on, and `columns` from `column` on.
+// Stores `rows` rows of results from panels, beginning at row `first` of the block, and `columns`
+// columns beginning at `column`. Called by `threads` threads.
 template <int rows, int columns, int threads>
 INFINI_DEVICE void store_panels(const AttentionParams &p, const Walk &walk,
                                 const unsigned char *from, int thread, int block_row, int first,

@@ -1,16 +1,17 @@
-// MLA (multi-head latent attention: keys of 576, of which the first 512 are the values) with
-// mma.sync: few keys at a time, and each of 8 warps has some columns of the results of all rows.
+// MLA (multi-head latent attention: keys of 576 elements, of which the first 512 are the values)
+// with mma.sync. A block processes few keys at a time; each of its 8 warps computes some columns of
+// the results for all rows.
 //
-// For 32 keys: warps compute parts of the scores and put them into shared memory; the threads of
-// each row turn them into probabilities; all warps multiply these with their columns of the values.
+// For 32 keys: the warps compute partial scores and store them in shared memory; the threads of
+// each row compute the probabilities; all warps multiply these by their columns of the values.
 //
-// Bytes: keys once for each 16 kM rows, and values where they are not part of them (kAlias). FLOPs:
-// 2 * (depth + value_depth) for each row and key: with 16 rows memory is the limit, with 64 both
-// are.
+// Bytes: keys once for each 16 kM rows, and values unless they are part of the keys (kAlias).
+// FLOPs: 2 * (depth + value_depth) for each row and key: 16 rows are memory bound, 64 are bound by
+// both.
 //
-// Before this: what tile.cuh wants, with kValue a multiple of 128; constants kM (16 kM rows),
-// kStages, kAlias, kEntries: keys are entries of 512 e4m3, 4 F32 scales for groups of 128, and 64
-// BF16 (T is bf16).
+// Requires the definitions for tile.cuh, with kValue a multiple of 128; kM (16 kM rows), kStages,
+// kAlias, kEntries: keys are entries of 512 e4m3, 4 F32 scales for groups of 128, and 64 BF16 (T is
+// bf16).
 #include "tile.cuh"
 
 namespace infini {
@@ -18,18 +19,18 @@ namespace infini {
 inline constexpr int kWarps = 8, kThreads = kWarps * 32;
 inline constexpr int kKeys = 32;
 inline constexpr int kRows = 16 * kM;
-inline constexpr int kParts = kWarps / (2 * kM);  // of the sums over the depth
-inline constexpr int kColumns = kValue / kWarps;  // of a warp
+inline constexpr int kParts = kWarps / (2 * kM);  // warps that share a sum over the depth
+inline constexpr int kColumns = kValue / kWarps;  // columns per warp
 inline constexpr int kEntryBytes = 656, kEntryPitch = 672;
 inline constexpr int kTileElements = kKeys * kPitch + (kAlias ? 0 : kKeys * kValuePitch);
 inline constexpr int kStageBytes = kEntries ? kKeys * kEntryPitch : 2 * kTileElements;
 inline constexpr int kScorePitch = kKeys + 4, kWeightPitch = kKeys + kPiece;
-inline constexpr int kSlots = 8;  // of tiles whose pages are known
+inline constexpr int kSlots = 8;  // number of tiles whose pages are kept
 static_assert(kM == 1 || kM == 2 || kM == 4);
 static_assert(kColumns % 16 == 0 && kStages + 2 <= kSlots && (!kEntries || kAlias));
 
 struct Shared {
-    int page[kSlots][kKeys];  // -1: there is none
+    int page[kSlots][kKeys];  // -1: no page
     uint32_t known[kSlots];
     float greatest[kRows], sum[kRows], factor[kRows];
 };
@@ -39,7 +40,7 @@ struct Copier {
     const Sequence &s;
     Shared &shared;
     unsigned char *stages;
-    int end;  // of the keys
+    int end;  // end of the keys
 
     // Visible after the next barrier.
     INFINI_DEVICE void find_pages(int tile) const {
@@ -80,7 +81,7 @@ struct Copier {
             [&](int row, int piece) { return to + row * pitch + piece * kPiece; });
     }
 
-    // Unmodified entries; strides are in bytes.
+    // Copies entries unmodified; strides are in bytes.
     INFINI_DEVICE void copy_entries(unsigned char *to, int tile) const {
         constexpr int kPieces = kEntryBytes / 16;
         const unsigned char *from = reinterpret_cast<const unsigned char *>(s.k);
@@ -98,7 +99,7 @@ struct Copier {
     }
 };
 
-// Entries of a stage as a tile of keys.
+// Decodes the entries of a stage to a tile of keys.
 INFINI_DEVICE void decode_entries(T *to, const unsigned char *stage) {
     constexpr int kPieces = kDepth / 16, kLatentPieces = 512 / 16;
     for (int i = int(threadIdx.x); i < kKeys * kPieces; i += kThreads) {
@@ -145,7 +146,7 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
     float *scores = reinterpret_cast<float *>(weights + kRows * kWeightPitch);
     unsigned char *stages =
         reinterpret_cast<unsigned char *>(scores + kParts * kRows * kScorePitch);
-    T *decoded = reinterpret_cast<T *>(stages + kStages * kStageBytes);  // of entries
+    T *decoded = reinterpret_cast<T *>(stages + kStages * kStageBytes);  // decoded entries
     const Copier copier = {p, s, shared, stages, seen};
     load_queries<kRows, kThreads>(p, s, head, first_row, query_tile);
     for (int i = 0; i < kStages; ++i) copier.find_pages(begin + i);
@@ -155,7 +156,7 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
         commit_copies();
     }
 
-    // The row whose probabilities this thread computes, and which of its keys.
+    // The row and the keys whose probabilities this thread computes.
     constexpr int kRowThreads = kThreads / kRows, kPer = kKeys / kRowThreads;
     const int my_row = int(threadIdx.x) / kRowThreads,
               my_keys = int(threadIdx.x) % kRowThreads * kPer;
@@ -166,14 +167,14 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
         limit = key_limit(s, query), place = s.keys - s.queries + query;
         slope = row_slope(p, head, first_row + my_row);
     }
-    // The part of the scores that this warp computes.
+    // This warp's share of the scores.
     const int unit = warp() % (2 * kM), part = warp() / (2 * kM);
     constexpr int kSteps = kDepth / 16, kPartSteps = (kSteps + kParts - 1) / kParts;
     float results[kM][kColumns / 8][4] = {};
 
     for (int tile = begin; tile < end; ++tile) {
         wait_for_copies<kStages - 2>();
-        __syncthreads();  // this tile is here, and the one before has been used
+        __syncthreads();  // this tile has arrived, and the previous one has been read
         copier.find_pages(tile + kStages);
         if (tile + kStages - 1 < end) copier.begin(tile + kStages - 1);
         commit_copies();

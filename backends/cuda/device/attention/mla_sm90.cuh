@@ -1,24 +1,24 @@
-// MLA (multi-head latent attention) on Hopper (keys of 576, of which the first 512 are the values):
-// a block has 64 rows and a range of keys (split-KV, see ranges.cuh), which TMA copies 64 at a
-// time.
+// MLA (multi-head latent attention) on Hopper (keys of 576 elements, of which the first 512 are the
+// values): a block has 64 rows and a range of keys (split-KV, see ranges.cuh), which TMA copies in
+// tiles of 64.
 //
-// Two warpgroups have half of the columns of the results each. Each computes the scores of every
-// second tile, and passes the probabilities to the other through shared memory: so one's products
-// overlap the other's softmax.
+// Each of two warpgroups computes half of the columns of the results. They alternate in computing
+// the scores of a tile, and exchange the probabilities through shared memory, so that the products
+// of one overlap the softmax of the other.
 //
-// Bytes: keys once for each 64 rows; blocks with the same keys run at the same time, so that mostly
-// L2 has them. FLOPs: 2 * (depth + value_depth) for each row and key.
+// Bytes: keys once for each 64 rows; blocks with the same keys run at the same time, so that most
+// are read from L2. FLOPs: 2 * (depth + value_depth) for each row and key.
 //
-// Before this: what tile.cuh wants, with kValue a multiple of 256 and the true size, kDepth one of
-// 64 and greater; constants kSlots, kRows (64).
+// Requires the definitions for tile.cuh, with kValue a multiple of 256 and equal to the true size,
+// and kDepth a greater multiple of 64; kSlots, kRows (64).
 #include "wgmma.cuh"
 
 namespace infini {
 
 inline constexpr int kConsumers = 256, kThreads = kConsumers + 128;
-inline constexpr int kKeys = 64;  // of a tile
+inline constexpr int kKeys = 64;  // keys per tile
 inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
-inline constexpr int kHalfPanels = kValuePanels / 2;  // of a warpgroup
+inline constexpr int kHalfPanels = kValuePanels / 2;  // panels of a warpgroup
 inline constexpr int kAhead = 1;
 static_assert(kPanels > kValuePanels && kSlots == 2 * kPanels && kRows == 64);
 
@@ -28,14 +28,14 @@ static_assert(kPanels > kValuePanels && kSlots == 2 * kPanels && kRows == 64);
 
 namespace infini {
 
-inline constexpr int kParts = kHalfPanels / 2;  // of a warpgroup's columns: 128 each
+inline constexpr int kParts = kHalfPanels / 2;  // chunks of 128 of a warpgroup's columns
 inline constexpr int kTogether = 1;             // named barrier of both warpgroups
-inline constexpr int kGiven = 2;                // two: the probabilities of a warpgroup are there
-inline constexpr int kAlone = 4;                // two: of a warpgroup
+inline constexpr int kGiven = 2;                // two: a warpgroup's probabilities are stored
+inline constexpr int kAlone = 4;                // two: one per warpgroup
 
 struct Shared {
     Ring ring;
-    float greatest[2][kRows], sum[2][kRows];  // of a row, up to the last tile of a warpgroup
+    float greatest[2][kRows], sum[2][kRows];  // of each row, up to the last tile of a warpgroup
 };
 
 struct Consumer {
@@ -43,12 +43,13 @@ struct Consumer {
     Shared &shared;
     unsigned char *queries, *slots;
     int group;              // 0 or 1
-    int first_row, my_row;  // of the block, of this warp's 16
+    int first_row, my_row;  // first row of the block, and of this warp's 16
     float scale;
     RowPair rows;
     float results[kParts][16][4];
 
-    // Queries of a unit; gives its keys. These are counted from the first one of the range.
+    // Loads the queries of a unit and returns its number of keys, counted from the first key of the
+    // range.
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
         wait_at(kTogether, kConsumers);  // the previous queries are no longer read
@@ -80,7 +81,7 @@ struct Consumer {
         settle(scores);
     }
 
-    // results += probabilities @ this group's columns of the values. `add` false: they are
+    // results += probabilities @ this group's columns of the values. If `add` is false, results are
     // overwritten.
     INFINI_DEVICE void begin_results(const uint32_t (&weights)[4][4], const RingPlace &place,
                                      bool add) {
@@ -98,7 +99,7 @@ struct Consumer {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) settle(results[part]);
     }
-    // The last panels are freed with the probabilities, which the other warpgroup reads.
+    // The last panels are freed together with the probabilities, which the other warpgroup reads.
     INFINI_DEVICE void free(const RingPlace &place, bool own) {
         const int panel = lane();
         const bool mine = panel < kValuePanels ? panel / kHalfPanels == group : !own;
@@ -117,7 +118,8 @@ struct Consumer {
                panel_place(row, unsigned(2 * i + lane() / 16));
     }
 
-    // The other warpgroup's probabilities of a tile, and the factors that rescale earlier results.
+    // Reads the other warpgroup's probabilities of a tile, and the factors that rescale earlier
+    // results.
     INFINI_DEVICE void take_weights(uint32_t (&weights)[4][4], float (&factor)[2],
                                     const RingPlace &place) {
         wait_at(kGiven + 1 - group, kConsumers);
@@ -136,7 +138,7 @@ struct Consumer {
         rows.greatest[i] = greatest;
     }
 
-    // Online softmax: scores become probabilities.
+    // Online softmax: turns scores into probabilities.
     INFINI_DEVICE void weigh(float (&scores)[8][4], uint32_t (&weights)[4][4], float (&factor)[2],
                              int first, const RingPlace &place) {
         if constexpr (kScaled) scale_scores<8>(scores, rows, p, first);
@@ -173,7 +175,7 @@ struct Consumer {
             if (lane() % 4 == 0)
                 shared.greatest[group][row] = most, shared.sum[group][row] = rows.sum[i];
         }
-        wait_at(kAlone + group, 128);  // the panel that they take was keys for all four warps
+        wait_at(kAlone + group, 128);  // all four warps have read the panel to be overwritten
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             pack_weights(weights[i], scores[2 * i], scores[2 * i + 1]);
@@ -181,7 +183,8 @@ struct Consumer {
         }
     }
 
-    // `count` tiles of a unit, the other's and this group's own at a time.
+    // Processes `count` tiles of a unit: alternately one of the other warpgroup and one of this
+    // one.
     INFINI_DEVICE void run_unit(int keys, int count, int step) {
 #pragma unroll 1
         for (int i = group; i <= count; i += 2) {
@@ -191,8 +194,8 @@ struct Consumer {
             if (i < count) multiply_keys(scores, own);
             if (i > 0) take_weights(given, factor, other);
             if (i > 1) scale_all(factor);
-            // Before the first tile the product is of nothing and overwritten later: asynchronous
-            // products must not be in a branch.
+            // Before the first tile the product uses no tile and its result is overwritten later:
+            // asynchronous products must not be in a branch.
             begin_results(given, other, i > 1);
             if (i < count) {
                 weigh(scores, weights, factor, i * kKeys, own);
@@ -235,7 +238,8 @@ struct Consumer {
             }
         }
         if (!walk.is_whole()) return;
-        // Through the queries' memory, when both are done with it, so that stores are coalesced.
+        // Through the shared memory of the queries, when both warpgroups have read it, so that
+        // stores are coalesced.
         wait_at(kTogether, kConsumers);
         const unsigned row = unsigned(my_row + l / 8 % 2 * 8 + l % 8);
         unsigned char *to = queries + column / 64 * kQueryPanel;
@@ -255,11 +259,11 @@ struct Consumer {
     }
 
     INFINI_DEVICE void run(Walk walk) {
-        int step = 0;  // tiles before
+        int step = 0;  // number of tiles processed
         for (; walk.left > 0; walk.next_unit(p)) {
             const int keys = load_rows(walk);
             const int count =
-                shuffle(walk.count(), 0);  // uniform, and known as such to the compiler
+                shuffle(walk.count(), 0);  // uniform in the warp; the shuffle tells the compiler
             run_unit(keys, count, step);
             step += count;
             write(walk);
@@ -281,7 +285,7 @@ INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
         return;
     }
     take_registers<232>();
-    // Uniform in the warp, and known as such to the compiler.
+    // Uniform in the warp; the shuffle tells the compiler.
     const int group = shuffle(int(threadIdx.x) / 128, 0);
     Consumer consumer = {p,     shared,       memory,          slots,
                          group, tile * kRows, warp() % 4 * 16, folded_scale(p)};

@@ -1,9 +1,9 @@
-// nsa_paged_attention (native sparse attention): for one query head of a sequence the gated sum of
+// nsa_paged_attention (native sparse attention): for one query head of a sequence, the gated sum of
 // attention to the means of all blocks of tokens, to the tokens of the blocks whose means score
-// highest, and to a sliding window of the last tokens. A thread block for each; its warps take 32
-// keys at a time in turn, a lane a key.
+// highest, and to a sliding window of the last tokens. There is one thread block for each head; its
+// warps take turns to process 32 keys, one per lane.
 //
-// Before this: types T, Gate, Table.
+// Requires types T, Gate, Table.
 #include "sparse_params.h"
 
 namespace infini {
@@ -17,14 +17,14 @@ struct Scored {
     float score;
     int32_t block;
 };
-// Higher scores first; the earlier one of equal scores.
+// Higher scores come first; of equal scores, the earlier one.
 struct Better {
     INFINI_DEVICE Scored operator()(Scored a, Scored b) const {
         return a.score > b.score || (a.score == b.score && a.block < b.block) ? a : b;
     }
 };
 
-// Attention of one row, by all warps.
+// Attention of one row, computed by all warps.
 struct Part {
     float sums[kPer], greatest, total;
 
@@ -33,7 +33,7 @@ struct Part {
         for (int i = 0; i < kPer; ++i) sums[i] = 0;
         greatest = kNone, total = 0;
     }
-    // One key for each lane: its score, or -inf, and its values.
+    // Each lane has one key: its score, or -inf, and its values.
     INFINI_DEVICE void take(float score, const T *values) {
         const float now = fmaxf(greatest, fold_warp(score, fold::Max()));
         const float base = now == kNone ? 0.0f : now;
@@ -51,12 +51,11 @@ struct Part {
             for (int i = 0; i < kPer; ++i) sums[i] += w * convert<float>(v[i * kWarp + lane()]);
         }
     }
-    // Adds the warps' partial results, times the gate, to `result`; a part without keys adds
-    // nothing.
+    // Adds the warps' partial results, times the gate, to `result`. Without keys nothing is added.
     INFINI_DEVICE void end(float gate, float &result) {
         INFINI_SHARED float values[kWarps][kDepth];
         INFINI_SHARED float greatests[kWarps], totals[kWarps];
-        __syncthreads();  // the last part has been read
+        __syncthreads();  // the previous partial results have been read
 #pragma unroll
         for (int i = 0; i < kPer; ++i) values[warp()][i * kWarp + lane()] = sums[i];
         if (lane() == 0) greatests[warp()] = greatest, totals[warp()] = total;
@@ -73,7 +72,7 @@ struct Part {
     }
 };
 
-// A separate function, because it is long and used three times.
+// Not inlined, because it is long and used three times.
 static INFINI_APART float dot(const float *q, const T *k, bool vector) {
     float sum = 0;
     if (vector) {
@@ -140,9 +139,10 @@ INFINI_ENTRY(NsaParams, kThreads, 1) {
         }
         part.take(score, values);
     }
-    part.end(gate(0), result);  // and with its barriers all threads see the scores
+    part.end(gate(0), result);  // includes barriers, so that all threads see the scores
 
-    // The blocks with the greatest scores, one after the other: the best of those behind the last.
+    // Finds the blocks with the greatest scores one by one: each is the best of those after the
+    // previous one in the order.
     int count = 0;
     Scored last = {__builtin_bit_cast(float, 0x7f800000u), -1};
     for (; count < p.selected; ++count) {
@@ -160,7 +160,7 @@ INFINI_ENTRY(NsaParams, kThreads, 1) {
     }
     __syncthreads();
 
-    // Tokens i of a list of `n`, by token_at(i).
+    // Processes `n` tokens, the i-th being token_at(i).
     auto tokens = [&](int n, auto token_at) {
         part.begin();
         for (int first = warp() * kWarp; first < n; first += kThreads) {

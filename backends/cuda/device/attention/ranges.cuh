@@ -1,16 +1,16 @@
-// Split-KV with equal shares: the keys of all sequences and heads are one long sequence of tiles,
-// of which every block has the same number, so that all finish together, whatever the lengths are.
-// A block's range is the end of one unit (a sequence and key head), whole units, and the beginning
-// of another; units in several ranges are combined by combine.cuh.
+// Split-KV with equal shares: the keys of all sequences and heads form one sequence of tiles, which
+// is divided equally among the blocks, so that all finish together, whatever the lengths are. A
+// block's range is the end of one unit (a sequence and key head), whole units, and the beginning of
+// another; units that span several ranges are combined by combine.cuh.
 //
-// Before this: what sequence.cuh wants; constant kKeys, of a tile.
+// Requires the definitions for sequence.cuh, and kKeys (keys per tile).
 #pragma once
 
 #include "sequence.cuh"
 
 namespace infini {
 
-// A sequence without keys has one empty tile, because it has results, too.
+// A sequence without keys has one empty tile, because its results must be written, too.
 INFINI_DEVICE int tiles_of(int keys) { return keys <= kKeys ? 1 : (keys + kKeys - 1) / kKeys; }
 INFINI_DEVICE int tiles_of_sequence(const AttentionParams &p, int index) {
     if (!p.lengths) return tiles_of(p.keys);
@@ -18,8 +18,8 @@ INFINI_DEVICE int tiles_of_sequence(const AttentionParams &p, int index) {
         limited(static_cast<const Length *>(p.lengths)[index * p.length_stride], p.keys));
 }
 
-// Tiles of one head: of all sequences, and of those before `index`. For all lanes of a warp.
-// Planners see to it that those of all heads can be counted in 32 bits.
+// Number of tiles of one head: of all sequences, and of those before `index`. Called by all lanes
+// of a warp. Planners ensure that the tiles of all heads can be counted in 32 bits.
 struct TileCounts {
     int all, before;
 };
@@ -40,16 +40,16 @@ INFINI_DEVICE TileCounts count_tiles(const AttentionParams &p, int index) {
     return counts;
 }
 
-// Ranges of `tiles` among `blocks`: those of the first blocks have one more.
+// Divides `tiles` among `blocks`; the ranges of the first blocks have one more.
 struct Ranges {
-    int each, longer;  // tiles; ranges that have one more
+    int each, longer;  // tiles of a range; number of ranges that have one more
 
     INFINI_DEVICE Ranges(int tiles, int blocks)
         : each(int(unsigned(tiles) / unsigned(blocks))), longer(tiles - each * blocks) {}
     INFINI_DEVICE int begin(int block) const {
         return block * each + (block < longer ? block : longer);
     }
-    // The block in whose range a tile is.
+    // The block whose range contains a tile.
     INFINI_DEVICE int find(int tile) const {
         const int middle = longer * (each + 1);
         if (tile < middle) return int(unsigned(tile) / unsigned(each + 1));
@@ -57,14 +57,14 @@ struct Ranges {
     }
 };
 
-// Where a block is in its range.
+// The position of a block in its range.
 struct Walk {
-    int index, head, tile;  // of the sequence
-    int tiles;              // of it
-    int left;               // of the range
+    int index, head, tile;  // tile: index in the sequence
+    int tiles;              // tiles of the sequence
+    int left;               // tiles left in the range
     bool first = true;      // in the first unit of the range
 
-    // For all lanes of a warp.
+    // Called by all lanes of a warp.
     INFINI_DEVICE Walk(const AttentionParams &p, int block, int blocks) {
         const Ranges ranges(count_tiles(p, 0).all * p.heads, blocks);
         int rest = ranges.begin(block);
@@ -75,7 +75,7 @@ struct Walk {
             index = int(unsigned(rest) / unsigned(tiles * p.heads));
             rest -= index * tiles * p.heads;
         } else {
-            // As many sequences at a time as a warp has lanes.
+            // Examines as many sequences at a time as a warp has lanes.
             for (;; index += kWarp) {
                 const int i = index + lane();
                 const int mine = i < p.sequences ? tiles_of_sequence(p, i) : 0;
@@ -101,11 +101,11 @@ struct Walk {
         tile = rest - head * tiles;
     }
 
-    // Tiles of this unit in the range.
+    // Number of tiles of this unit in the range.
     INFINI_DEVICE int count() const { return left < tiles - tile ? left : tiles - tile; }
-    // The address of its partial results.
+    // Index of its partial results.
     INFINI_DEVICE int place() const { return 2 * int(blockIdx.x) + (first ? 0 : 1); }
-    // Whether that is all of the unit.
+    // Whether the range contains the whole unit.
     INFINI_DEVICE bool is_whole() const { return tile == 0 && left >= tiles; }
 
     INFINI_DEVICE void next_unit(const AttentionParams &p) {
@@ -118,9 +118,9 @@ struct Walk {
     }
 };
 
-// Partial results of a block: of the first unit of its range, and of the last one; `p.chunk` rows
-// each: values, then running maximum and sum. There are p.tiles blocks with the same range
-// and different rows.
+// Each block stores partial results for the first unit of its range, and for the last one:
+// `p.chunk` rows each, of values, running maximum and sum. There are p.tiles blocks with the same
+// range and different rows.
 INFINI_DEVICE int partial_pitch(const AttentionParams &p) {
     return (p.value_depth + 3) / 4 * 4 + 4;
 }

@@ -1,9 +1,9 @@
-// Attention for any type, size and layout: a block for each row. Its warps take 32 keys at a time
-// in turn, a lane a key for the scores, then a lane some elements of the values; their results are
-// combined at the end. Scores, probabilities and sums are floats.
+// Attention for any type, size and layout, one block per row. Its warps take turns to process 32
+// keys: one key per lane for the scores, then some elements of the values per lane. Their results
+// are combined at the end. Scores, probabilities and sums are floats.
 //
-// Reads every key once for each row (from the caches where rows share it): for cases not supported
-// by the tensor-core kernels.
+// Every key is read once for each row (from the caches if rows share it). Used for cases that the
+// tensor-core kernels do not support.
 #include "sequence.cuh"
 
 namespace infini {
@@ -31,7 +31,7 @@ INFINI_DEVICE float dot(const AttentionParams &p, const float *q, const T *k) {
     return sum;
 }
 
-// The keys from `first` on, one for each lane.
+// Processes the keys from `first` on, one per lane.
 INFINI_DEVICE void take_keys(const AttentionParams &p, const Sequence &s, const float *q, int first,
                              int from, int limit, int place, float slope, Running &running,
                              float *sums) {
@@ -63,13 +63,13 @@ INFINI_DEVICE void take_keys(const AttentionParams &p, const Sequence &s, const 
 INFINI_ENTRY(AttentionParams, kWarps *kWarp, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Running parts[kWarps];
-    // Neighbouring blocks have the query heads of a key head.
+    // Neighbouring blocks process the query heads of one key head.
     const int group = int(p.group.divisor);
     int64_t rest = blockIdx.x;
     const int member = int(rest % group);
     rest /= group;
     const int head = int(rest % p.heads);
-    rest /= p.heads;  // the query, over all sequences
+    rest /= p.heads;  // index of the query, over all sequences
     int index, query;
     if constexpr (kRagged) {
         index = find_segment(p.segments + 1, p.sequences + 2, int(rest));

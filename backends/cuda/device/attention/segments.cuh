@@ -1,14 +1,14 @@
 // Bounds of ragged queries: clamped to the existing tokens and made monotonic, so that no token
 // belongs to two sequences. One block.
 //
-// Before this: type Bound.
+// Requires type Bound.
 #include "attention_params.h"
 
 namespace infini {
 
 inline constexpr int kThreads = 256;
 
-// An inclusive scan over the threads.
+// Inclusive scan over the threads.
 template <class Fold>
 INFINI_DEVICE int scan_block(int value, int *shared, Fold fold) {
     const int thread = int(threadIdx.x);
@@ -48,7 +48,7 @@ INFINI_ENTRY(SegmentParams, kThreads, 1) {
         __syncthreads();
         const int last = thread > 0 ? shared[thread - 1] : before;
         __syncthreads();
-        // Tile counts of the segment that ends here.
+        // Counts the tiles of the segment that ends here.
         int n = i > 0 && i < count
                     ? int((int64_t(bound - last) * p.group + p.tile_rows - 1) / p.tile_rows)
                     : 0;

@@ -1,8 +1,8 @@
 // The queries of a sequence, its number of keys, and their addresses: consecutive rows, or pages of
-// a cache given by a table.
+// a cache given by a page table.
 //
-// Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped, kWindow (a
-// sliding window: planners set it with kCausal only), kCapped (a soft cap).
+// Requires types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped, kWindow (a sliding
+// window: planners set it with kCausal only), kCapped (a soft cap).
 #pragma once
 
 #include "attention_params.h"
@@ -11,13 +11,13 @@ namespace infini {
 
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);  // score of masked keys
 inline constexpr float kLog2E = 1.44269504088896341f;
-// Scores are scaled before the softmax, not in its exponent.
+// Scores are scaled before the softmax instead of in its exponent.
 inline constexpr bool kScaled = kSloped || kCapped;
 
 struct Sequence {
     const T *q;
     T *out;
-    const T *k, *v;  // of one key head
+    const T *k, *v;  // for one key head
     const Table *table;
     int queries, keys;
 };
@@ -29,7 +29,7 @@ INFINI_DEVICE int limited(I value, int most) {
     return uint64_t(value) > uint64_t(most) ? most : int(value);
 }
 
-// Sequence `index`, of ragged queries segment `index`.
+// Sequence `index`, or segment `index` of ragged queries.
 INFINI_DEVICE Sequence find_sequence(const AttentionParams &p, int index, int head) {
     Sequence s;
     int64_t token = 0, batch = index;
@@ -48,7 +48,7 @@ INFINI_DEVICE Sequence find_sequence(const AttentionParams &p, int index, int he
     s.table = nullptr;
     s.keys = p.keys;
     if (number < 0 || number >= p.sequences) {
-        s.keys = 0;  // tokens of no sequence
+        s.keys = 0;  // tokens that belong to no sequence
         return s;
     }
     // Invalid lengths are clamped.
@@ -63,7 +63,7 @@ INFINI_DEVICE Sequence find_sequence(const AttentionParams &p, int index, int he
     return s;
 }
 
-// A key's place: of its row in s.k and s.v.
+// The offset of a key's row in s.k and s.v.
 struct KeyPlace {
     int64_t k, v;
     bool known;
@@ -80,7 +80,7 @@ INFINI_DEVICE KeyPlace find_key(const AttentionParams &p, const Sequence &s, int
     }
 }
 
-// Keys that a query sees: those before the limit.
+// The end of the keys that a query sees.
 INFINI_DEVICE int key_limit(const Sequence &s, int query) {
     if constexpr (!kCausal) return s.keys;
     const int limit = s.keys - s.queries + query + 1;
@@ -116,13 +116,14 @@ INFINI_DEVICE float row_slope(const AttentionParams &p, int head, int row) {
     return p.slopes[at * p.slope_stride] * kLog2E;
 }
 
-// Of ragged queries: how much work was taken, for kernels whose blocks take the next.
+// For ragged queries: counter of work items taken, for kernels whose blocks take the next one
+// dynamically.
 INFINI_DEVICE int32_t *taken_items(const AttentionParams &p) {
     return const_cast<int32_t *>(p.segments) + 2 * (p.sequences + 3);
 }
 
-// The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind
-// it.
+// The first segment that ends after `place`. The last of the `count` ends must be greater than
+// `place`.
 INFINI_DEVICE int find_segment(const int32_t *ends, int count, int place) {
     int low = 0, high = count - 1;
     while (low < high) {

@@ -1,8 +1,9 @@
-// fp8_sparse_mla: MLA of each token with the entries of a cache in e4m3 that its indices select. A
-// block takes the entries 16 at a time, as floats in shared memory; each of its warps has
-// one head, with the query and the sums in registers, lanes across the depth.
+// fp8_sparse_mla: MLA of each token with the entries of an e4m3 cache that are selected by its
+// indices. A block processes 16 entries at a time, as floats in shared memory; each of its warps
+// has one head, with the query and the sums in registers, lanes across the depth.
 //
-// An entry: 512 bytes of e4m3, a F32 scale for each 128 of them, 64 BF16 of rotary key.
+// An entry: 512 e4m3 codes, an F32 scale for each 128 of them, and 64 BF16 elements of the rotary
+// key.
 #include "sparse_params.h"
 
 namespace infini {
@@ -11,9 +12,9 @@ inline constexpr int kWarps = 8;
 inline constexpr int kThreads = kWarps * kWarp;
 inline constexpr int kTile = 16;  // entries
 inline constexpr int kLatent = 512, kDepth = 576, kScalesAt = 512, kRopeAt = 528;
-inline constexpr int kPieces = kDepth / 16;  // of an entry, 16 elements each
+inline constexpr int kPieces = kDepth / 16;  // chunks of an entry, 16 elements each
 inline constexpr int kPerLane = (kDepth + kWarp - 1) / kWarp, kValuesPerLane = kLatent / kWarp;
-inline constexpr int kPitch = kPerLane * kWarp;  // of keys; zeros behind them
+inline constexpr int kPitch = kPerLane * kWarp;  // row length of keys; padded with zeros
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
 // 16 bytes of an entry, possibly unaligned.
@@ -25,7 +26,7 @@ INFINI_DEVICE Vec<uint8_t, 16> load_bytes(const uint8_t *from, bool vector) {
     return bytes;
 }
 
-// An unaligned F32.
+// An unaligned F32 value.
 INFINI_DEVICE float load_scale(const uint8_t *from) {
     return bit_cast<float>(from[0] | uint32_t(from[1]) << 8 | uint32_t(from[2]) << 16 |
                            uint32_t(from[3]) << 24);
@@ -72,7 +73,7 @@ INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
     for (int key = warp(); key < kTile; key += kWarps)
         for (int i = kDepth + lane(); i < kPitch; i += kWarp) keys[key][i] = 0;
     for (int first = 0; first < count; first += kTile) {
-        __syncthreads();  // the last tile has been read
+        __syncthreads();  // the previous tile has been read
         for (int i = int(threadIdx.x); i < kTile * kPieces; i += kThreads) {
             const int key = i / kPieces, piece = i % kPieces;
             int64_t index = -1;
@@ -83,7 +84,7 @@ INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
                 read_piece(&keys[key][piece * 16], p.cache + index * p.entry, piece, p.vector);
         }
         __syncthreads();
-        // Every lane gets all scores, and keeps those of the tile.
+        // Every lane receives all scores, and keeps those of the tile.
         float scores[kTile], most = kNone;
 #pragma unroll
         for (int key = 0; key < kTile; ++key) {

@@ -1,5 +1,4 @@
-// Parameters of the sparse attention kernels; for host and device. Strides are in
-// elements.
+// Parameters of the sparse attention kernels; for host and device. Strides are in elements.
 #pragma once
 
 #include "divide.h"
@@ -12,11 +11,11 @@ struct SparseMlaParams {
     const uint8_t *cache;
     const int32_t *indices, *lengths;
     int64_t out_token, out_head, q_token, q_head;
-    int64_t entry;  // bytes from one to the next
+    int64_t entry;  // bytes from one entry to the next
     int64_t index_token, index_stride, length_stride;
     int64_t entries;
-    int32_t heads, most, parts;  // indices of a token at most; blocks for a token's heads
-    float scale;                 // with log2(e) in it
+    int32_t heads, most, parts;  // maximum number of indices of a token; blocks for a token's heads
+    float scale;                 // includes the factor log2(e)
     int32_t vector;              // 1: entries begin at multiples of 16 bytes
 };
 
@@ -29,7 +28,7 @@ struct IndexerLogitsParams {
     const int32_t *requests;
     int64_t context, pages, most_pages;
     int32_t tokens, heads, request_count;
-    int32_t blocks, pages_at_once;  // blocks of a token, and pages of 64 keys for each
+    int32_t blocks, pages_at_once;  // blocks per token, and pages of 64 keys for each
     int32_t vector;
 };
 
@@ -39,7 +38,7 @@ struct IndexerParams {
     uint8_t *cache;
     const void *q, *k_weights, *norm_weight, *norm_bias, *angles;
     const int64_t *positions, *slots;
-    int64_t pages, page_size, rows;  // of the cache; of the angles' table
+    int64_t pages, page_size, rows;  // of the cache; rows of the angles' table
     int32_t tokens, heads, rope;
     double eps, weights_scale;
 };
@@ -52,9 +51,9 @@ struct NsaParams {
     int64_t k_stride[3], v_stride[3], table_stride[2], length_stride, gate_stride[3];
     int64_t pages;
     int64_t most_means;
-    Divider page_size, per_page, block;  // means in a page; tokens of a block
+    Divider page_size, per_page, block;  // means per page; tokens per block
     int32_t heads, group, most_keys, window, selected;
-    float scale;     // with log2(e) in it
+    float scale;     // includes the factor log2(e)
     int32_t vector;  // 1: keys and means can be read 16 bytes at a time
 };
 

@@ -1,11 +1,11 @@
 // Building blocks of attention on the tensor cores, for 16-bit floats: rows in shared memory,
 // scores, the online softmax, results.
 //
-// Rows in shared memory are padded by 16 bytes: the eight rows of an ldmatrix are then in different
-// banks, for every size that is a multiple of 16.
+// Rows in shared memory are padded by 16 bytes, so that the eight rows of an ldmatrix are in
+// different banks for every size that is a multiple of 16.
 //
-// Before this: what sequence.cuh wants; constants kDepth, kValue: sizes of keys and of values,
-// rounded up to multiples of 16. What is behind the true size is 0.
+// Requires the definitions for sequence.cuh; kDepth, kValue: sizes of keys and of values, rounded
+// up to multiples of 16. Elements after the true size are 0.
 #pragma once
 
 #include "mma.cuh"
@@ -16,7 +16,7 @@ namespace infini {
 inline constexpr int kPiece = 8;  // elements of 16 bytes
 inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
 
-// Copies 16 bytes of a row to shared memory, element by element; zeros if there is none.
+// Copies 16 bytes of a row to shared memory, element by element; stores zeros if there is no row.
 INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int64_t inner,
                                  bool valid) {
 #pragma unroll 1
@@ -24,9 +24,9 @@ INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int6
         to[i] = valid && column + i < size ? row[(column + i) * inner] : T{0};
 }
 
-// `count` rows that follow one another (the others up to `rows` become 0) to shared memory, 16
-// bytes at a time by `threads` threads: target(row, piece) is where. Addresses are stepped, not
-// computed: the arithmetic would take more than the copies.
+// Copies `count` consecutive rows to shared memory, 16 bytes at a time, by `threads` threads; rows
+// from `count` to `rows` are set to 0. target(row, piece) is the destination. Addresses are
+// incremented, because computing them would take longer than the copies.
 template <int columns, int rows, int threads, class Target>
 INFINI_DEVICE void copy_run(int thread, const T *from, int64_t step, int count, int size,
                             const Target &target) {
@@ -45,7 +45,7 @@ template <int columns, int rows, int threads>
 inline constexpr bool kCanStep =
     threads % (columns / kPiece) == 0 && rows % (threads / (columns / kPiece)) == 0;
 
-// The same for rows at any address: find(row) returns a row, or null for none.
+// The same for rows at any address: find(row) returns a row, or null if there is none.
 template <int columns, int rows, int threads, class Find, class Target>
 INFINI_DEVICE void copy_each(int thread, int size, int64_t inner, bool vector, const Find &find,
                              const Target &target) {
@@ -81,7 +81,7 @@ struct RowPair {
     float greatest[2] = {kNone, kNone}, sum[2] = {0, 0};
     float slope[2] = {0, 0};
     int limit[2] = {0, 0};  // keys before this are seen
-    int place[2] = {0, 0};  // of the query itself among the keys
+    int place[2] = {0, 0};  // position of the query itself among the keys
 
     INFINI_DEVICE void find(const AttentionParams &p, const Sequence &s, int head, int first) {
 #pragma unroll
@@ -96,17 +96,16 @@ struct RowPair {
     }
 };
 
-// Scores are compared as they come from the product and multiplied with the scale in the exponent,
-// which is one instruction; that is right for scales above 0, which planners see to, and without
-// slopes or a cap.
+// Scores are compared unscaled and multiplied by the scale in the exponent, which takes one
+// instruction. This is correct for scales above 0, which planners ensure, without slopes or a cap.
 INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kScaled ? 1.0f : p.scale; }
 
-// Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0
-// hide keys. A window begins that many keys before a row's limit.
+// Sets the scores of hidden keys to -inf. `first` is the position of the first key; keys whose bit
+// in `known` is 0 are hidden. A window begins that many keys before a row's limit.
 template <int tiles, bool all_known>
 INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first, int window,
                                const uint32_t (&known)[(8 * tiles + 31) / 32]) {
-    // Differences between scores are compile-time constants, which saves registers.
+    // The positions differ by compile-time constants, which saves registers.
     const int skip = 2 * (lane() % 4),
               left[2] = {rows.limit[0] - first - skip, rows.limit[1] - first - skip};
 #pragma unroll
@@ -137,7 +136,8 @@ INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows,
         }
 }
 
-// Online softmax: scores become probabilities; returns the factors that rescale older results.
+// Online softmax: turns scores into probabilities; returns the factors that rescale earlier
+// results.
 template <int tiles>
 INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale,
                                float (&factor)[2]) {
@@ -159,11 +159,11 @@ INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale
             scores[n][2 * row + 1] = ptx::exp2_approx(scores[n][2 * row + 1] * scale - base);
             sum += scores[n][2 * row] + scores[n][2 * row + 1];
         }
-        rows.sum[row] = rows.sum[row] * factor[row] + sum;  // of this thread's keys only
+        rows.sum[row] = rows.sum[row] * factor[row] + sum;  // for this thread's keys only
     }
 }
 
-// The sums of all threads of a row; the running maxima are scaled.
+// Adds up the sums of all threads of a row, and scales the running maxima.
 INFINI_DEVICE void finish_rows(RowPair &rows, float scale) {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
@@ -181,14 +181,14 @@ INFINI_DEVICE void scale_results(Scores<tiles> &results, const float (&factor)[2
         for (int i = 0; i < 4; ++i) results[n][i] *= factor[i / 2];
 }
 
-// The probabilities of 16 keys, two tiles of 8, as an operand.
+// The probabilities of 16 keys (two tiles of 8) as an operand.
 INFINI_DEVICE void pack_weights(uint32_t (&a)[4], const float (&low)[4], const float (&high)[4]) {
     a[0] = pack_pair<T>(low[0], low[1]), a[1] = pack_pair<T>(low[2], low[3]);
     a[2] = pack_pair<T>(high[0], high[1]), a[3] = pack_pair<T>(high[2], high[3]);
 }
 
-// Where this lane's row lies for load_matrices<4> of 16 keys and 16 columns: of keys, whose rows
-// are columns of the operand, of queries, and (transposed) of values.
+// The address of this lane's row for load_matrices<4> of 16 keys and 16 columns: of keys, whose
+// rows are columns of the operand, of queries, and (transposed) of values.
 INFINI_DEVICE const T *key_matrix(const T *tile, int column) {
     return tile + (lane() / 16 * 8 + lane() % 8) * kPitch + column + lane() / 8 % 2 * 8;
 }
