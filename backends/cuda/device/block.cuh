@@ -19,7 +19,7 @@ inline constexpr Lanes kAllLanes = ~Lanes(0);
 #define INFINI_SHUFFLE(way, value, lane) __shfl##way(value, lane, kWarp)
 #endif
 
-// Waits for all lanes of the warp, and makes their writes visible.
+// Waits for all lanes of the warp and makes their writes visible.
 INFINI_DEVICE void sync_warp() {
 #if INFINI_LANE_GROUPS || !INFINI_LANE_MASKS
     __threadfence_block();
@@ -30,7 +30,7 @@ INFINI_DEVICE void sync_warp() {
 #endif
 }
 
-// The lanes for which it is true (ballot).
+// A mask of the lanes for which the condition is true (ballot).
 INFINI_DEVICE Lanes vote(bool here) {
 #if INFINI_LANE_GROUPS
     Lanes lanes = Lanes(here) << lane();
@@ -52,10 +52,10 @@ INFINI_DEVICE int count_lanes(Lanes lanes) {
 }
 INFINI_DEVICE Lanes this_lane() { return Lanes(1) << lane(); }
 INFINI_DEVICE Lanes lanes_before() { return this_lane() - 1; }
-// The number of the first of them.
+// The index of the first lane in a mask.
 INFINI_DEVICE int first_lane(Lanes lanes) { return count_lanes((lanes & (~lanes + 1)) - 1); }
 
-// This thread's place in a grid of one dimension, and how many there are.
+// This thread's index in a one-dimensional grid, and the number of threads.
 INFINI_DEVICE int64_t grid_thread() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 INFINI_DEVICE int64_t grid_threads() { return int64_t(gridDim.x) * blockDim.x; }
 
@@ -72,7 +72,7 @@ struct Product {
         return a * b;
     }
 };
-// A NaN wins.
+// NaN propagates.
 struct Max {
     template <class C>
     INFINI_DEVICE C operator()(C a, C b) const {
@@ -132,7 +132,7 @@ INFINI_DEVICE V shuffle(V value, int source) {
     return bit_cast<V>(words);
 }
 
-// Folds over all lanes of the warp; every lane gets the result. The order is fixed.
+// Reduces over all lanes of the warp in a fixed order; every lane gets the result.
 template <class Fold, class V>
 INFINI_DEVICE V fold_warp(V value, Fold fold) {
 #pragma unroll
@@ -140,8 +140,8 @@ INFINI_DEVICE V fold_warp(V value, Fold fold) {
     return value;
 }
 
-// Folds over all threads of a block of `threads`; every thread gets the result. Called by all. Safe
-// to call again and again.
+// Reduces over all threads of a block of `threads`; every thread gets the result. Called by all
+// threads; may be called repeatedly.
 template <int threads, class Fold, class V>
 INFINI_DEVICE V fold_block(V value, Fold fold) {
     constexpr int kWarps = (threads + kWarp - 1) / kWarp;
@@ -149,7 +149,7 @@ INFINI_DEVICE V fold_block(V value, Fold fold) {
     value = fold_warp(value, fold);
     if constexpr (kWarps > 1) {
         INFINI_SHARED V parts[kWarps];
-        __syncthreads();  // the last call's parts have been read
+        __syncthreads();  // the previous call's partial results have been read
         if (lane() == 0) parts[warp()] = value;
         __syncthreads();
         value = parts[0];
@@ -159,15 +159,15 @@ INFINI_DEVICE V fold_block(V value, Fold fold) {
     return value;
 }
 
-// The same, but every warp reduces the parts like its own values: less code for many warps, whose
-// number is a power of two.
+// The same, but every warp reduces the partial results like its own values, which is less code for
+// many warps. Their number must be a power of two.
 template <int threads, class Fold, class V>
 INFINI_DEVICE V fold_large_block(V value, Fold fold) {
     constexpr int kWarps = threads / kWarp;
     static_assert(threads % kWarp == 0 && kWarps <= kWarp && (kWarps & (kWarps - 1)) == 0);
     INFINI_SHARED V parts[kWarps];
     value = fold_warp(value, fold);
-    __syncthreads();  // the last call's parts have been read
+    __syncthreads();  // the previous call's partial results have been read
     if (lane() == 0) parts[warp()] = value;
     __syncthreads();
     value = parts[lane() % kWarps];

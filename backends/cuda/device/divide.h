@@ -1,4 +1,4 @@
-// Division by an invariant number: a product and a shift. For host and device.
+// Division by an invariant: a multiplication and a shift. For host and device.
 #pragma once
 
 #ifdef INFINI_DEVICE
@@ -19,7 +19,7 @@ struct Divider {
     uint32_t divisor = 1, factor = 0, shift = 0;
 
     Divider() = default;
-    // For a divisor below 2^31. A divisor of 0, the size of an empty tensor, is replaced by 1: it
+    // For a divisor below 2^31. A divisor of 0 (the size of an empty tensor) is replaced by 1: it
     // is never used, and division by 0 is platform-dependent.
     INFINI_BOTH explicit Divider(uint32_t by) : divisor(by ? by : 1), factor(0), shift(0) {
         by = divisor;

@@ -1,10 +1,10 @@
-// Every function of spec/operators/language/expression.py under its name (but those of bits, which
-// C++ keeps for itself), for V float, double, int64_t, uint64_t or int32_t. Functors of programs
-// call these; their counterpart for vectors is backends/cpu/kernels/functions.h.
+// Every function of spec/operators/language/expression.py under its name (except bitwise functions,
+// whose names are reserved in C++), where V is float, double, int64_t, uint64_t or int32_t.
+// Functors of programs call these; the vector counterpart is backends/cpu/kernels/functions.h.
 //
-// A source that defines INFINI_ROUGH before has tensors of 16 bits or fewer only: functions may
-// then be off by some units of the last place of a float, which such a tensor does not show. If it
-// is 2, divisors are never so small that their reciprocal is no float.
+// A source that defines INFINI_ROUGH only has tensors of 16 bits or fewer. Functions may then have
+// an error of a few units in the last place of a float, which rounding to such a tensor hides. If
+// it is 2, divisors are never so small that their reciprocals overflow.
 #pragma once
 
 #define INFINI_SIMD INFINI_DEVICE

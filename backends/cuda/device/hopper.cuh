@@ -13,7 +13,7 @@ namespace infini {
 // The address of a wgmma operand in descriptor form.
 INFINI_DEVICE uint32_t descriptor_address(const void *panel) { return shared_address(panel); }
 
-// Prevents the compiler from hoisting dependent values out of loops: there are more of them than
+// Prevents the compiler from hoisting dependent values out of loops: they would not fit into
 // registers.
 INFINI_DEVICE int computed_here(int value) {
     asm volatile("" : "+r"(value));
@@ -24,9 +24,9 @@ INFINI_DEVICE uint64_t computed_here(uint64_t value) {
     return value;
 }
 
-// ---- Order of asynchronous products -------------------------------------------------------------
+// ---- Ordering of asynchronous products ----------------------------------------------------------
 
-// Before the first product that uses registers which ordinary instructions wrote.
+// Required before the first product that reads registers written by ordinary instructions.
 INFINI_DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INFINI_DEVICE void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -36,8 +36,8 @@ template <int pending>
 INFINI_DEVICE void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
-// Orders later reads of the registers after this point: the compiler does not know that
-// asynchronous products write them until they are waited for.
+// Orders later reads of the registers after this point, because the compiler does not know that
+// asynchronous products write them.
 template <int tiles>
 INFINI_DEVICE void settle(float (&d)[tiles][4]) {
 #pragma unroll
@@ -50,8 +50,8 @@ INFINI_DEVICE void show_to_products() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r
-// says where row r of matrix i is, of transposed ones where its column r goes.
+// Stores four matrices of 8 rows of 16 bytes to shared memory, with the layout of load_matrices.
+// Lane 8 i + r gives the address of row r of matrix i, or of its column r if transposed.
 template <bool transposed = false>
 INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
     const uint32_t to = shared_address(row);
@@ -81,7 +81,7 @@ INFINI_DEVICE void take_registers() {
 
 namespace detail {
 
-// Of a barrier at a shared address.
+// For a barrier at a shared-memory address.
 INFINI_DEVICE void phase_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -100,31 +100,32 @@ INFINI_DEVICE void phase_wait(uint32_t barrier, int parity) {
 
 }  // namespace detail
 
-// A barrier in shared memory that goes through phases: one ends when `count` arrivals were made.
+// A barrier in shared memory with phases: a phase ends when `count` threads have arrived.
 struct PhaseBarrier {
     uint64_t word;
 
-    // By one thread; a barrier of the block must follow.
+    // Called by one thread; __syncthreads() must follow.
     INFINI_DEVICE void start(int count) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
                      "r"(count)
                      : "memory");
     }
-    // Earlier writes of this thread are visible to the waiting threads.
+    // Makes earlier writes of this thread visible to the waiting threads.
     INFINI_DEVICE void arrive() { detail::phase_arrive(shared_address(&word)); }
-    // The phase ends only when so many bytes of TMA copies have arrived, too.
+    // The phase ends only when this number of bytes has also arrived by TMA.
     INFINI_DEVICE void expect(int bytes) {
         asm volatile(
             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
             "r"(bytes)
             : "memory");
     }
-    // Waits until the phase of this parity (0 is the first) has ended; 1 returns immediately at
-    // first.
+    // Waits until the phase of this parity (0 is the first) has ended; parity 1 returns immediately
+    // at first.
     INFINI_DEVICE void wait(int parity) { detail::phase_wait(shared_address(&word), parity); }
 };
 
-// Several of them, whose place is found once: the compiler would do that again for every use.
+// An array of barriers whose address is computed once: the compiler would recompute it for every
+// use.
 class PhaseBarriers {
 public:
     INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) {
@@ -148,13 +149,13 @@ private:
     uint32_t first_;
 };
 
-// By the thread that started barriers in memory, before the barrier of the block.
+// Called by the thread that initialised barriers in memory, before __syncthreads().
 INFINI_DEVICE void show_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// TMA: a box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes,
-// swizzled. All its bytes arrive at the barrier, also those outside the tensor.
+// TMA: copies a box of a tensor to shared memory, at a multiple of 1024 bytes, as swizzled rows of
+// 128 bytes. All its bytes count as arrived at the barrier, including those outside the tensor.
 INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z, int w,
                             PhaseBarrier &barrier) {
     asm volatile(
@@ -171,7 +172,7 @@ INFINI_DEVICE void prefetch_box(const TensorMap &map, int x, int y, int z, int w
                  : "memory");
 }
 
-// Barrier `id` (1 to 15) for a number of threads, both waiting and only arriving ones.
+// Named barrier `id` (1 to 15) for a number of threads, including those that only arrive.
 INFINI_DEVICE void wait_at(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -187,25 +188,25 @@ namespace infini {
 
 // ---- Operands in shared memory ------------------------------------------------------------------
 
-// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight
-// chunks of 16 bytes are swizzled: chunk c of row r is at c ^ (r % 8). Panels begin at
-// multiples of 1024 bytes.
+// Operands of wgmma are stored in panels of 64 elements of 16 bits: rows of 128 bytes whose eight
+// 16-byte chunks are swizzled, with chunk c of row r at c ^ (r % 8). Panels begin at multiples of
+// 1024 bytes.
 inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
 
-// The byte of piece `c` of row `row` in a panel.
+// The offset in bytes of chunk `c` of row `row` in a panel.
 INFINI_DEVICE int panel_place(unsigned row, unsigned c) {
     return int(row * kPanelRow + ((c ^ row % 8) * 16));
 }
 
-// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels
-// are `leading` bytes from the next one.
+// Groups of eight rows are `stride` bytes apart; if neighbours are not along k, panels are
+// `leading` bytes apart.
 INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
     const uint32_t at = descriptor_address(panel);
     constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
     return kSwizzle128 | uint64_t((at & 0x3ffff) >> 4) | uint64_t(leading >> 4) << 16 |
            uint64_t(stride >> 4) << 32;
 }
-// Advances by some bytes; 32 of them are 16 elements along a row.
+// Advances by some bytes; 32 bytes are 16 elements along a row.
 INFINI_DEVICE uint64_t operand_at(uint64_t operand, int bytes) {
     return operand + uint64_t(bytes >> 4);
 }

@@ -33,7 +33,7 @@ struct Rotation {
             flag = -2;
             return;
         }
-        C u = 0;  // stays so when there is no such rotation
+        C u = 0;  // remains 0 if there is no such rotation
         if (d1 >= 0 && size_of(q1) > size_of(q2)) {
             flag = 0, h11 = 1, h21 = -y / x, h12 = p2 / p1, h22 = 1;
             u = 1 - h12 * h21;
@@ -53,7 +53,7 @@ struct Rotation {
         rescale(d2, h21, h22, none);
     }
 
-    // Takes factors that are far from 1 into a row of the matrix, 4096 at a time.
+    // Moves factors that are far from 1 into a row of the matrix, 4096 at a time.
     INFINI_DEVICE void rescale(C &d, C &left, C &right, C &vector) {
         while (d != 0 && size_of(d) < infinity<C>() &&
                !(size_of(d) > C(0x1p-24) && size_of(d) < C(0x1p24))) {

@@ -1,4 +1,5 @@
-// Writes tokens to slots of a KV cache. Of tokens for one slot the last one stays.
+// Writes tokens to slots of a KV cache. If several tokens have the same slot, the last one is
+// stored.
 #pragma once
 
 #include "places.h"
@@ -18,8 +19,8 @@ struct PagedCacheParams {
     const void *from[2];
     int64_t page[2], row[2], cache_head[2];
     int64_t token[2], head[2];
-    Divider words[2];  // of a head
-    int32_t count[2];  // words of a token
+    Divider words[2];  // words per head
+    int32_t count[2];  // words per token
     int64_t page_size;
     int32_t whole;
 };
@@ -27,32 +28,32 @@ struct PagedCacheParams {
 struct MlaCacheParams {
     SlotsParams slots;
     uint8_t *cache;
-    void *plain;  // a second cache, of BF16; or null
+    void *plain;  // a second cache, in BF16; may be null
     const void *latent, *weight, *rope;
     int64_t latent_stride, rope_stride;
     double eps;
 };
 
-// Appends rows to caches [B, H, M, D]; strides in bytes.
+// Appends rows to caches [B, H, M, D]. Strides are in bytes.
 struct AppendParams {
     void *cache[2];
     const void *from[2];
     const void *past;
-    Places<4> words[2];  // in the cache (at row 0) and what is appended; the row; the past length
+    Places<4> words[2];  // in the cache (at row 0), the appended tensor, the row, the past length
     int64_t row[2];      // from one row of the cache to the next
-    int64_t rows;        // of the caches
+    int64_t rows;        // rows of the caches
     int32_t whole;
 };
 
-// Means of blocks of a paged cache: [2] for keys and values. Strides in elements.
+// Means of blocks of a paged cache: [2] for keys and values. Strides are in elements.
 struct CompressParams {
     void *mean[2];
     const void *cache[2], *tables, *lengths;
-    int32_t *last;  // the last entry (of all blocks of all sequences) that a mean is written by
+    int32_t *last;  // the last entry (of all blocks of all sequences) that writes each mean
     int64_t mean_row[2], mean_head[2], page[2], head[2], row[2];
     int64_t table_row, table_step, length_step;
     int64_t sequences, table_size, pages, page_size, block;
-    int64_t blocks;  // entries of a sequence
+    int64_t blocks;  // entries per sequence
     int32_t heads, last_only, whole;
 };
 
@@ -62,7 +63,7 @@ struct CompressParams {
 
 #include "words.cuh"
 
-// The slot of a token, if it is the one that stays there.
+// The slot of a token, if no later token has the same slot.
 namespace infini {
 
 INFINI_DEVICE int64_t slot_of(const SlotsParams &p, int64_t token) {
@@ -70,7 +71,7 @@ INFINI_DEVICE int64_t slot_of(const SlotsParams &p, int64_t token) {
     return slot >= 0 && slot < p.count ? slot : -1;
 }
 
-// Called by all threads of a block with the same token; -1: it is not written.
+// Called by all threads of a block with the same token; -1: the token is not written.
 INFINI_DEVICE int64_t slot_of_block(const SlotsParams &p, int64_t token) {
     const int64_t slot = slot_of(p, token);
     if (slot < 0) return -1;
@@ -84,8 +85,8 @@ INFINI_DEVICE int64_t slot_of_block(const SlotsParams &p, int64_t token) {
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_SLOTS_APPEND
-// kv_caching: words W of elements E go to rows behind those of the past, of which L says how many.
-// Keys and values are the two rows of the grid.
+// kv_caching: appends words W of elements E after the past rows, whose number has type L. Keys and
+// values are the two rows of the grid.
 using namespace infini;
 
 INFINI_ENTRY(AppendParams, 256, 1) {
@@ -104,7 +105,7 @@ INFINI_ENTRY(AppendParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SLOTS_PAGED
-// paged_caching: a block writes the keys and values of a token, in words W of elements E.
+// paged_caching: a block writes the keys and values of a token in words W of elements E.
 using namespace infini;
 
 INFINI_ENTRY(PagedCacheParams, 256, 1) {
@@ -126,7 +127,8 @@ INFINI_ENTRY(PagedCacheParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SLOTS_LAST
-// The last token of each slot that is named: first such slots are cleared (kClear), then raised.
+// Finds the last token of each slot in use: such slots are first cleared (kClear), then set by
+// atomic maximum.
 using namespace infini;
 
 INFINI_ENTRY(SlotsParams, 256, 1) {
@@ -143,7 +145,8 @@ INFINI_ENTRY(SlotsParams, 256, 1) {
 
 #ifdef INFINI_KERNEL_SLOTS_MLA
 // fp8_mla_rmsnorm_cache: a block normalises a token's latent and stores it in e4m3. An entry is 512
-// codes, a F32 scale for each 128 of them, and 64 BF16 of rotary key. T: the type of the weights.
+// codes, an F32 scale for each 128 of them, and 64 BF16 elements of the rotary key. T: the type of
+// the weights.
 namespace infini {
 
 constexpr int kThreads = 128, kLatent = 512, kGroup = 128, kRope = 64;
@@ -161,7 +164,7 @@ INFINI_ENTRY(MlaCacheParams, kThreads, 1) {
     const bf16 *latent = static_cast<const bf16 *>(p.latent) + token * p.latent_stride;
     uint8_t *entry = p.cache + slot * kEntry;
     bf16 *plain = p.plain ? static_cast<bf16 *>(p.plain) + slot * (kLatent + kRope) : nullptr;
-    // Element g * kGroup + thread for each of the groups: doubles, since rounding to codes follows.
+    // Element g * kGroup + thread of each group. In doubles, because rounding to codes follows.
     double x[kLatent / kGroup], squares = 0;
 #pragma unroll
     for (int g = 0; g < kLatent / kGroup; ++g) {
@@ -181,7 +184,7 @@ INFINI_ENTRY(MlaCacheParams, kThreads, 1) {
         const f8 code = convert<f8>(scale > 0 ? value / scale : 0.0f);
         entry[at] = code.bits;
         if (plain) plain[at] = convert<bf16>(to_float(code) * scale);
-        if (thread < 4)  // entries are aligned to bytes only
+        if (thread < 4)  // entries are only byte-aligned
             entry[kScalesAt + 4 * g + thread] = uint8_t(bit_cast<uint32_t>(scale) >> (8 * thread));
     }
     if (thread >= kRope) return;
@@ -193,15 +196,15 @@ INFINI_ENTRY(MlaCacheParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SLOTS_COMPRESS
-// nsa_compress_paged_cache: means of T over blocks of rows of 128. Of entries that write one mean
-// the last stays: kStep 0 clears what will be written, 1 raises it to the last entry, 2 writes. N:
-// the type of the tables and lengths.
+// nsa_compress_paged_cache: means of T over blocks of rows of 128. If several entries write the
+// same mean, the last one is stored: kStep 0 clears what will be written, 1 finds the last entry by
+// atomic maximum, 2 writes. N: the type of the tables and lengths.
 namespace infini {
 
 constexpr int kDepth = 128, kVector = 8, kVectors = kDepth / kVector;
 
 struct Block {
-    int64_t target, page, row, count;  // target -1: there is none
+    int64_t target, page, row, count;  // target -1: none
 };
 
 INFINI_DEVICE Block block_of(const CompressParams &p, int64_t entry) {
@@ -221,7 +224,7 @@ INFINI_DEVICE Block block_of(const CompressParams &p, int64_t entry) {
     return {(page * p.page_size + row) / p.block, page, row, left < p.block ? left : p.block};
 }
 
-// The block's threads take vectors of all heads, of keys and of values.
+// The block's threads process vectors of all heads, of keys and of values.
 INFINI_DEVICE void average(const CompressParams &p, const Block &block) {
     for (int i = int(threadIdx.x); i < 2 * p.heads * kVectors; i += 256) {
         const int k = i / (p.heads * kVectors), rest = i - k * p.heads * kVectors;

@@ -1,4 +1,4 @@
-// Reduces the elements of all ranks; each rank has a part of them.
+// Reduces the elements of all ranks; each rank reduces a chunk of them.
 #pragma once
 
 #include "divide.h"
@@ -9,7 +9,7 @@ enum CombineOp { kCombineSum, kCombineProduct, kCombineMax, kCombineMin, kCombin
 
 struct CombineRanksParams {
     void *to;
-    const void *from;  // `ranks` parts of `count` elements, one after the other
+    const void *from;  // `ranks` chunks of `count` elements, one after the other
     int64_t count;
     int32_t ranks, op;
 };
@@ -18,15 +18,15 @@ struct CombineRanksParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// The elements T of all ranks into one, in the order of the ranks; rounded once, and small integers
-// do not wrap before they are divided. The CPU's collectives do the same.
+// Reduces elements T of all ranks in rank order. The result is rounded once, and small integers do
+// not wrap before the division. The CPU's collectives do the same.
 using namespace infini;
 
 using C = Compute<T>;
 
 template <int kOp>
 INFINI_DEVICE C combined(C a, C b) {
-    if constexpr (kOp == kCombineMax) return a > b || a != a ? a : b;  // a NaN wins
+    if constexpr (kOp == kCombineMax) return a > b || a != a ? a : b;  // NaN propagates
     if constexpr (kOp == kCombineMin) return a < b || a != a ? a : b;
     if constexpr (kIsFloat<C>)
         return kOp == kCombineProduct ? a * b : a + b;

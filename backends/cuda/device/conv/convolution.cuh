@@ -9,8 +9,8 @@
 
 namespace infini {
 
-// x [images, groups, channels, positions] to [images, positions, groups, padded], zeros behind the
-// channels.
+// Converts x [images, groups, channels, positions] to [images, positions, groups, padded], with
+// zeros after the channels.
 struct ChannelsLastParams {
     void *to;
     const void *from;
@@ -18,18 +18,19 @@ struct ChannelsLastParams {
     int groups, channels, padded, positions;
 };
 
-// Three spatial dimensions; fewer are preceded by ones. A place of y meets x at
-// place * step - pad + tap * dilation; in a transposed convolution a place of x meets y so.
+// Three spatial dimensions; missing ones are leading ones of size 1. A position of y reads x at
+// position * step - pad + tap * dilation; in a transposed convolution, y and x are exchanged in
+// this formula.
 struct ConvolutionParams {
     const void *x, *w, *bias;  // bias may be null
     void *y;
-    int images, groups, features, channels;  // features and channels of a group
+    int images, groups, features, channels;  // features and channels per group
     int in[3], out[3], step[3], dilation[3], pad[3], taps[3];
     int in_size, out_size, tap_count;
     Divider by_out_size, by_out1, by_out2;  // out[1] * out[2] is split in two steps
     Divider by_taps1, by_taps2;
     Divider by_step0, by_step1, by_step2;
-    // For products: x with channels last, w [groups, features, taps, padded].
+    // For matrix products: x with channels last, w [groups, features, taps, padded].
     int padded;
     Divider by_padded;
     int tiles_m, tiles_n;
@@ -42,8 +43,8 @@ struct ConvolutionParams {
 #if defined(INFINI_KERNEL_CONVOLUTION_DIRECT) || defined(INFINI_KERNEL_CONVOLUTION_PRODUCT)
 #include "matmul/sources.cuh"
 
-// The windows of an image as the columns of a matrix: column j is a place of the output, and k runs
-// over taps and, inside, channels.
+// The windows of an image as the columns of a matrix: column j is a position of the output; k runs
+// over taps and, innermost, channels.
 namespace infini {
 
 struct Place3 {
@@ -61,7 +62,7 @@ INFINI_DEVICE Place3 tap_of(const ConvolutionParams &p, int tap) {
     return {{int(planes.quotient), int(planes.remainder), int(rows.remainder)}};
 }
 
-// The place of x that a tap of an output's window meets, as an index, or -1.
+// The index in x that a tap of an output's window reads, or -1.
 template <bool transposed>
 INFINI_DEVICE int window_place(const ConvolutionParams &p, const Place3 &out, const Place3 &tap) {
     int index = 0;
@@ -127,7 +128,7 @@ struct WindowSource {
 #pragma unroll
         for (int i = 0; i < n; ++i) values[i] = raw.value[i];
     }
-    // For stages that fill themselves: what is not there is not read.
+    // For stages that copy asynchronously: elements that do not exist are not read.
     INFINI_DEVICE int left(const Line &line, int k) const { return find(line, k) ? 16 : 0; }
     INFINI_DEVICE const T *address(const Line &line, int k) const {
         const T *from = find(line, k);
@@ -135,7 +136,7 @@ struct WindowSource {
     }
 };
 
-// A tile of y [images, groups, features, out_size]: rows are features, columns places of all
+// A tile of y [images, groups, features, out_size]: rows are features, columns positions of all
 // images.
 template <class O, class C>
 struct StoreWindows {
@@ -183,8 +184,8 @@ struct StoreWindows {
 #endif
 
 #ifdef INFINI_KERNEL_CONVOLUTION_CHANNELS_LAST
-// Brings channels to the end, so that those of one place lie together; a block for a tile of 32
-// places and 32 channels. The host gives T.
+// Makes channels the innermost dimension. Each block transposes a tile of 32 positions and 32
+// channels. The host defines T.
 INFINI_ENTRY(infini::ChannelsLastParams, 256, 1) {
     using namespace infini;
     constexpr int kSide = 32, kAcross = 256 / kSide;
@@ -214,9 +215,9 @@ INFINI_ENTRY(infini::ChannelsLastParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_CONVOLUTION_DIRECT
-// Convolution of few channels: a thread for each element of y. The host gives T, C (what sums are
-// in) and kTransposed. Filters are [groups * features, channels, taps], or transposed
-// [groups * channels, features, taps].
+// Convolution with few channels: one thread per element of y. The host defines T, C (the type of
+// sums) and kTransposed. Filters are [groups * features, channels, taps], or if transposed [groups
+// * channels, features, taps].
 INFINI_ENTRY(infini::ConvolutionParams, 256, 1) {
     using namespace infini;
     const int64_t all = int64_t(p.images) * p.groups * p.features * p.out_size;
@@ -248,9 +249,9 @@ INFINI_ENTRY(infini::ConvolutionParams, 256, 1) {
 #include "matmul/mma_tile.cuh"
 #include "matmul/simt_tile.cuh"
 
-// Convolution as a product of filters [features, taps * channels] and windows, which are never
-// written down. The host gives T, C (what sums are in), kTransposed, kRows, kColumns; for the
-// tensor cores INFINI_MMA = 1, kWarpsM, kWarpsN, else kMicro.
+// Convolution as a product of filters [features, taps * channels] and windows, which are not stored
+// in memory. The host defines T, C (the type of sums), kTransposed, kRows, kColumns; for tensor
+// cores INFINI_MMA = 1, kWarpsM, kWarpsN, otherwise kMicro.
 namespace infini {
 #if INFINI_MMA
 using Product = MmaTile<T, kRows, kColumns, kWarpsM, kWarpsN, true, true>;

@@ -10,7 +10,7 @@ enum class Beyond : int32_t { kConstant, kReflect, kReplicate, kCircular };
 
 struct PadDim {
     int64_t size, to;         // of the output, in words: elements of the innermost one with kPack
-    int64_t before;           // elements of the output before the input's; negative: left out
+    int64_t before;           // number of output elements before the input's; negative: cropped
     int64_t from_size, from;  // of the input
     Divider divider;
 };
@@ -32,12 +32,12 @@ struct PadParams {
 
 #include "words.cuh"
 
-// Each dimension maps indices of the output to indices of the input. A word W holds one or more
-// elements E; with kPack each element of an output word is loaded from an index of its own. T is the
-// arithmetic type, used where the padding is a constant (kConstants).
+// Maps indices of the output to indices of the input for each dimension. A word W holds one or more
+// elements E; with kPack each element of an output word is loaded from its own index. T is the
+// arithmetic type, used if the padding is constant (kConstants).
 namespace infini {
 
-// The index into an input of `size` elements that `at` refers to; -1: the constant.
+// The index into an input of `size` elements for output index `at`; -1: the constant.
 INFINI_DEVICE int64_t place_of(Beyond mode, int64_t at, int64_t size) {
     if (uint64_t(at) < uint64_t(size)) return at;
     switch (mode) {
@@ -82,7 +82,7 @@ INFINI_ENTRY(PadParams, 256, 1) {
     const char *from = static_cast<const char *>(p.from);
     char *to = static_cast<char *>(p.to);
     bool inside = true;
-    int64_t first = 0;  // of the packed elements
+    int64_t first = 0;  // index of the first packed element
 #pragma unroll 1
     for (int d = 0; d < p.ndim; ++d) {
         const PadDim &dim = p.dim[d];

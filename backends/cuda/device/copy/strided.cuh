@@ -15,22 +15,22 @@ struct StridedCopyParams {
     void *to;
     const void *from;
     Places<2> words;
-    int64_t step;   // kPack: from one element of the source to the next
+    int64_t step;   // kPack: distance of elements in the source
     int32_t whole;  // both sides are aligned for words
 };
 
-// Tiles of two dimensions that change their places: the rows lie side by side in the destination,
-// the columns in the source.
+// Transposes tiles of two dimensions: rows are contiguous in the destination, columns in the
+// source.
 struct TransposeParams {
     void *to;
     const void *from;
     int64_t rows, columns;
-    int64_t to_step, to_column;   // from one row to the next, from one column to the next
-    int64_t from_row, from_step;  // as well
-    int64_t tiles;                // of one matrix
-    Divider across;               // tiles along the columns
+    int64_t to_step, to_column;   // strides of rows and columns
+    int64_t from_row, from_step;  // strides of rows and columns
+    int64_t tiles;                // tiles per matrix
+    Divider across;               // number of tiles along the columns
     Places<2> matrices;
-    int32_t whole_to, whole_from;  // in whole words, which divide rows and columns
+    int32_t whole_to, whole_from;  // aligned for whole words, which divide rows and columns
 };
 
 }  // namespace infini
@@ -40,7 +40,7 @@ struct TransposeParams {
 #include "words.cuh"
 
 #ifdef INFINI_KERNEL_STRIDED_BYTES
-// A copy of memory without gaps that begins at a multiple of 16 bytes: a vector for each thread.
+// A copy of contiguous memory aligned to 16 bytes: one vector per thread.
 using namespace infini;
 
 INFINI_ENTRY(BytesCopyParams, 256, 1) {
@@ -53,11 +53,11 @@ INFINI_ENTRY(BytesCopyParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_STRIDED_STRIDED
-// A copy word by word: of W, that has one or more elements E. With kPack, a word of the destination
-// takes that many elements that lie anyhow in the source.
+// A copy in words W of one or more elements E. With kPack, the elements of a destination word have
+// any stride in the source.
 namespace infini {
 
-constexpr int kAtOnce = 4;  // words of a thread that are on their way together
+constexpr int kAtOnce = 4;  // words in flight per thread
 
 INFINI_DEVICE W read(const StridedCopyParams &p, int64_t offset) {
     const char *from = static_cast<const char *>(p.from) + offset;
@@ -95,15 +95,15 @@ INFINI_ENTRY(StridedCopyParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_STRIDED_TRANSPOSE
-// Transposes two dimensions, elements E of 1 to 16 bytes. Tiles go through shared memory in words
-// of 4 bytes or more, so accesses of both sides are coalesced and free of bank conflicts: words of
-// several elements are read in squares (of 2 x 2, or 4 x 4) that are transposed in registers.
+// Transposes two dimensions of elements E of 1 to 16 bytes. Tiles go through shared memory in words
+// of 4 bytes or more, so that accesses on both sides are coalesced and free of bank conflicts:
+// words of several elements are read in squares (2 x 2 or 4 x 4) that are transposed in registers.
 namespace infini {
 
 constexpr int kBytes = sizeof(E);
 constexpr int kSide = kBytes < 4 ? 4 / kBytes : 1;  // of the squares
 constexpr int kWords = 32, kTile = kWords * kSide;  // words, and elements, of a tile's row
-constexpr int kLines = 8;                           // that 256 threads do at a time
+constexpr int kLines = 8;                           // processed by 256 threads at a time
 using W = Choose<(kBytes < 4), uint32_t, Choose<kBytes == 16, Vec<uint32_t, 4>, E>>;
 
 // Element i of word j becomes element j of word i.
@@ -120,8 +120,8 @@ INFINI_DEVICE void turn(W (&w)[kSide]) {
     }
 }
 
-// Column x * kSide + j of a tile is kept in line j * kWords + x: no two threads of a warp then meet
-// in a bank.
+// Column x * kSide + j of a tile is stored in line j * kWords + x, so that no two threads of a warp
+// access the same bank.
 INFINI_DEVICE int column_of(int line) { return line % kWords * kSide + line / kWords; }
 
 }  // namespace infini

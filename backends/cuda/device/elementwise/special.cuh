@@ -39,8 +39,8 @@ INFINI_DEVICE double next_degree(double x, double k, double last, double before)
     return (x * last * (2 * k + 1) - before * k) / (k + 1);
 }
 
-// Degree n of y >= 0: f((n + shift) a) / f(shift a) with f = cos or sin and y = cos a, or cosh and
-// sinh.
+// Degree n for y >= 0: f((n + shift) a) / f(shift a), where f = cos or sin and y = cos a, or f =
+// cosh or sinh and y = cosh a.
 static INFINI_APART double by_angle(int kind, double y, double n) {
     if (y == 1 && (kind == 1 || kind == 3)) return kind == 1 ? n + 1 : 2 * n + 1;
     const double shift = kind == 0 ? 0 : kind == 1 ? 1 : 0.5, times = n + shift;
@@ -55,7 +55,7 @@ static INFINI_APART double by_angle(int kind, double y, double n) {
     return ::sinh(times * a) / ::sinh(shift * a);
 }
 
-// By symmetry, values at x < 0 are, up to a sign, values at -x; the third and fourth kinds mirror
+// By symmetry, values at x < 0 equal values at -x up to sign; the third and fourth kinds mirror
 // each other.
 INFINI_DEVICE double of_high_degree(double x, double n) {
     if (!(x < 0)) return by_angle(kKind, x, n);
@@ -118,7 +118,7 @@ INFINI_DEVICE double evaluated(double s, double q) {
     if (q > 0) return zeta_above(s, q);
     if (q == ::floor(q)) return infinity<double>();
     if (s != ::floor(s)) return not_a_number<double>();
-    // The terms below 0 are those of another such sum, up to their sign.
+    // By reflection, the terms below 0 are another such sum, up to sign.
     const double rest = q - ::floor(q), sign = ::fmod(s, 2.0) != 0 ? -1 : 1;
     return zeta_above(s, rest) + sign * (zeta_above(s, 1 - rest) - zeta_above(s, 1 - q));
 }
@@ -145,12 +145,12 @@ static INFINI_APART double lower_series(double a, double x) {
         term *= x / (a + k);
         total += term;
     }
-    // Without a division by a, which may be next to 0.
+    // Avoids dividing by a, which may be close to 0.
     if (a < 9) return total * ::exp(a * ::log(x) - (x + ::lgamma(a + 1)));
     return total * gamma_factor(a, x) / a;
 }
 
-// The upper function for x > a + 1: a continued fraction, by Lentz's method.
+// The upper function for x > a + 1 as a continued fraction, by Lentz's method.
 static INFINI_APART double upper_fraction(double a, double x) {
     double b = x + 1 - a, c = 0x1p1000, d = 1 / b, h = d;
     INFINI_ROLLED
@@ -165,9 +165,9 @@ static INFINI_APART double upper_fraction(double a, double x) {
     return h * gamma_factor(a, x);
 }
 
-// The lower function if x is below a, else the upper one: the integral of
-// e^(-|a - x| s - x (e^s - 1 - s)), with -s for the lower one, by the trapezoidal rule in w with
-// s = scale e^(w - e^-w), whose error vanishes faster than any power of the step.
+// The lower function if x < a, otherwise the upper one: the integral of e^(-|a - x| s - x (e^s - 1
+// - s)), with -s for the lower one, by the trapezoidal rule in w with s = scale e^(w - e^-w), whose
+// error decreases faster than any power of the step.
 static INFINI_APART double smaller_integral(double a, double x) {
     const double apart = ::fabs(a - x), scale = 1 / (apart + ::sqrt(x)), step = 8.0 / 104;
     double total = 0;

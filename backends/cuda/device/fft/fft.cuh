@@ -1,5 +1,5 @@
-// Fourier transforms: tensors of parts into dense lines of complex or real numbers, and back; and
-// the stages of our own transform, where the vendor's library is not there.
+// Fourier transforms: conversion between tensors and dense lines of complex or real elements, and
+// the stages of a transform for systems without the vendor's library.
 #pragma once
 
 #include "offsets.h"
@@ -7,14 +7,14 @@
 namespace infini {
 
 struct FourierParams {
-    void *re, *im;  // a tensor's; im is null where it has no imaginary parts
+    void *re, *im;  // data of a tensor; im is null for real tensors
     Offsets lines, im_lines;
     int64_t step, im_step;
-    int64_t count, size, full;  // lines; numbers of a dense line; numbers that are transformed
-    void *dense, *other;        // pairs of T, or T; other: what a stage writes
+    int64_t count, size, full;  // lines; elements per dense line; length of the transform
+    void *dense, *other;        // pairs of T, or T; other: the output of a stage
     double scale, im_scale;     // im_scale of a load: -1 conjugates
-    int64_t radix, left, side;  // of a stage
-    double direction;           // -1, or 1 of the inverse
+    int64_t radix, left, side;  // for a stage
+    double direction;           // -1, or 1 for the inverse
 };
 
 }  // namespace infini
@@ -23,8 +23,8 @@ struct FourierParams {
 
 using namespace infini;
 
-// What dense lines have: T; pairs of T; pairs that are the first half of a transform of real
-// numbers; the whole of such a transform, of which the tensor has the first half.
+// Contents of dense lines: T; pairs of T; the first half of the pairs of a real transform; or all
+// pairs of a real transform, of which the tensor has the first half.
 enum { kNumbers = 0, kPairs = 1, kHalf = 2, kMirrored = 3 };
 
 #ifdef INFINI_KERNEL_FFT_LOAD
@@ -42,7 +42,7 @@ INFINI_ENTRY(FourierParams, kThreads, 1) {
         if constexpr (kDense == kNumbers) {
             to[i] = x;
         } else {
-            // These have no imaginary part in a transform of real numbers.
+            // These elements are real in a real transform.
             const bool is_real = kDense != kPairs && (k == 0 || 2 * k == p.full);
             T y = 0;
             if (im && !is_real)
@@ -55,7 +55,8 @@ INFINI_ENTRY(FourierParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_FFT_STORE
-// The first numbers of each dense line, as many as the tensor has (kDense of them are pairs).
+// Copies the first elements of each dense line, as many as the tensor has (kDense of them are
+// pairs).
 INFINI_ENTRY(FourierParams, kThreads, 1) {
     T *re = static_cast<T *>(p.re), *im = static_cast<T *>(p.im);
     const T *from = static_cast<const T *>(p.dense);
@@ -76,7 +77,6 @@ INFINI_ENTRY(FourierParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_FFT_SCALE
-// `count` neighbours of T, in place: a thread has pairs of them.
 INFINI_ENTRY(FourierParams, kThreads, 1) {
     using Two = Vec<T, 2>;
     Two *all = static_cast<Two *>(p.dense);
@@ -91,7 +91,8 @@ INFINI_ENTRY(FourierParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_FFT_STAGE
-// Stockham's method: y[side (radix q + k) + r] of x[side (q + left i) + r]. A thread makes a number.
+// Stockham's algorithm: y[side (radix q + k) + r] from x[side (q + left i) + r]. Each thread
+// computes one element.
 INFINI_ENTRY(FourierParams, kThreads, 1) {
     const T *x = static_cast<const T *>(p.dense);
     T *y = static_cast<T *>(p.other);

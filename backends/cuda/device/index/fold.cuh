@@ -5,11 +5,11 @@ namespace infini {
 
 enum Fold { kAssign, kAdd, kMultiply, kMost, kLeast };
 
-// What folds are kept in: 16-bit floats are rounded once, at the end; booleans are 0 or 1.
+// The accumulator type: 16-bit floats are rounded once, at the end; booleans are 0 or 1.
 template <class T>
 using Sum = Choose<kIsSmallFloat<T>, float, Choose<kSame<T, boolean>, uint8_t, T>>;
 
-// Integers wrap; a NaN is more and less than all else.
+// Integers wrap; NaN propagates in both minimum and maximum.
 struct Folding {
     template <class C>
     INFINI_DEVICE C operator()(C a, C b) const {

@@ -1,4 +1,4 @@
-// Operators that pick elements or rows by an index. Strides of the index are in entries, others
+// Operators that select elements or rows by an index. Strides of the index are in entries, others
 // in bytes.
 #pragma once
 
@@ -9,9 +9,9 @@ namespace infini {
 struct GatherParams {
     void *to;
     const void *from, *index;
-    Places<3> words;      // in the output, the input (at place 0) and the index
-    int64_t limit, step;  // places that there are; from one to the next
-    int64_t shift;        // what is added to an entry of the index
+    Places<3> words;      // in the output, the input (at index 0) and the index
+    int64_t limit, step;  // size and stride of the indexed dimension
+    int64_t shift;        // added to each entry of the index
     int32_t whole;        // words are aligned
 };
 
@@ -21,11 +21,11 @@ struct GatherParams {
 
 #include "words.cuh"
 
-// Words W, of one or more elements E, from the places that an index of type I names. One that names
-// no place gives zeros; with kSkip it leaves the output as it is.
+// Gathers words W of one or more elements E, selected by an index of type I. An out-of-range entry
+// gives zeros, or with kSkip leaves the output unchanged.
 namespace infini {
 
-constexpr int kAtOnce = 4;  // words of a thread that are on their way together
+constexpr int kAtOnce = 4;  // words in flight per thread
 
 }  // namespace infini
 

@@ -6,29 +6,30 @@
 namespace infini {
 
 struct GroupParams {
-    const uint32_t *keys, *order;  // of the entries; no order: as they are
+    const uint32_t *keys, *order;  // of the entries; order null: the original order
     uint32_t *sorted_keys, *sorted_order;
-    uint32_t *counts;  // [digit][piece]
+    uint32_t *counts;  // [digit][chunk]
     int64_t entries;
-    int32_t piece, pieces;  // entries of a piece
-    int32_t shift;          // of the digit
+    int32_t piece, pieces;  // entries per chunk; number of chunks
+    int32_t shift;          // position of the digit
 };
 
-// The same for few entries, all by one block. Lists of entries are `stride` words apart: keys and
-// sorted keys, which change places with each pass, and two of the entries' numbers.
+// The same for few entries, sorted by one block. Lists of entries are `stride` words apart: keys
+// and sorted keys, which alternate in each pass, and two lists of entry indices.
 struct GroupSmallParams {
     uint32_t *lists;
     int64_t stride;
     int32_t entries, passes;
 };
 
-// counts[i] becomes the sum of those before it, and `total` of all.
+// Replaces counts[i] by the sum of those before it (exclusive scan), and stores the sum of all in
+// `total`.
 struct RunningSumParams {
     void *counts, *total;
     int64_t count;
 };
 
-// first[g]: how many entries have a smaller key than g, for g from 0 to `groups`.
+// first[g]: number of entries whose key is less than g, for g from 0 to `groups`.
 struct GroupFirstParams {
     const uint32_t *sorted_keys;
     uint32_t *first;
@@ -42,8 +43,7 @@ struct GroupFirstParams {
 #include "group_rank.cuh"
 
 #if defined(INFINI_KERNEL_GROUP_COUNT) || defined(INFINI_KERNEL_GROUP_PLACE)
-// What a pass over the entries of a group sort shares: kDigits values of a digit, and a warp for
-// each piece.
+// Shared by the passes of a group sort: kDigits values of a digit, and one warp per chunk.
 namespace infini {
 
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kWarps = 4, kThreads = kWarps * kWarp;
@@ -57,7 +57,7 @@ INFINI_DEVICE int64_t piece_of_warp() { return int64_t(blockIdx.x) * kWarps + wa
 #endif
 
 #ifdef INFINI_KERNEL_GROUP_COUNT
-// How often each digit occurs in each piece.
+// Counts how often each digit occurs in each chunk.
 using namespace infini;
 
 INFINI_ENTRY(GroupParams, kThreads, 1) {
@@ -77,13 +77,13 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GROUP_FIRST
-// Where the entries of each group begin among the sorted ones.
+// Finds where the entries of each group begin in the sorted order.
 using namespace infini;
 
 INFINI_ENTRY(GroupFirstParams, 256, 1) {
     const int64_t group = grid_thread();
     if (group > p.groups) return;
-    int64_t low = 0, high = p.entries;  // the answer is from low to high
+    int64_t low = 0, high = p.entries;  // the answer is in [low, high]
     while (low < high) {
         const int64_t middle = (low + high) / 2;
         if (p.sorted_keys[middle] < group)
@@ -96,7 +96,7 @@ INFINI_ENTRY(GroupFirstParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GROUP_PLACE
-// Puts the entries of each piece in the order of their digits; those of one digit keep their order.
+// Sorts the entries of each chunk by digit, stably.
 using namespace infini;
 
 INFINI_ENTRY(GroupParams, kThreads, 1) {
@@ -127,12 +127,13 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GROUP_SMALL
-// A stable sort of few entries by one block: every warp has a part of them.
+// Stably sorts few entries in one block: every warp has a chunk of them.
 namespace infini {
 
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kThreads = 512, kWarps = kThreads / kWarp;
 
-// next[w][d], how often digit d occurs in the part of warp w, becomes where the first of them goes.
+// Replaces next[w][d], the number of digits d in the chunk of warp w, by the position of the first
+// one in the output.
 INFINI_DEVICE void sum_up(uint32_t (&next)[kWarps][kDigits], uint32_t (&sums)[kWarps]) {
     const int digit = int(threadIdx.x);
     uint32_t all = 0;
@@ -195,7 +196,7 @@ INFINI_ENTRY(GroupSmallParams, kThreads, 1) {
                 sorted_order[to] = pass ? order[i] : uint32_t(i);
             }
         }
-        __syncthreads();  // what was written can be read
+        __syncthreads();  // makes the writes visible
     }
 }
 #endif

@@ -1,4 +1,4 @@
-// The order of the lanes of a warp that have equal digits.
+// The rank of each lane among the lanes of a warp with the same digit.
 #pragma once
 
 namespace infini {
@@ -7,7 +7,7 @@ struct Rank {
     int before, equal;  // lanes with the same digit: those before this one, and all
 };
 
-// The lanes that have this bit of their digits, where this lane has it, else those that do not.
+// The lanes whose digit has the same value of one bit as this lane's.
 INFINI_DEVICE Lanes lanes_alike(uint32_t digit, uint32_t bit) {
 #if INFINI_PTX && INFINI_WARP == 32
     return ptx::match_bit(digit, bit);
@@ -18,7 +18,7 @@ INFINI_DEVICE Lanes lanes_alike(uint32_t digit, uint32_t bit) {
 #endif
 }
 
-// The lanes that have the same digit of so many bits.
+// The lanes whose digits are equal in this number of bits.
 template <int bits>
 INFINI_DEVICE Lanes lanes_with(uint32_t digit) {
     Lanes same = lanes_alike(digit, 1u);
@@ -27,7 +27,7 @@ INFINI_DEVICE Lanes lanes_with(uint32_t digit) {
     return same;
 }
 
-// Called by all lanes; those that are not `here` have no digit. Digits have `bits` bits.
+// Called by all lanes; lanes that are not `here` have no digit. Digits have `bits` bits.
 template <int bits>
 INFINI_DEVICE Rank rank_of(uint32_t digit, bool here) {
     Lanes same = vote(here);
@@ -36,9 +36,9 @@ INFINI_DEVICE Rank rank_of(uint32_t digit, bool here) {
     return {count_lanes(same & lanes_before()), count_lanes(same)};
 }
 
-// The ranks of a warp's keys among those with the same digit: rows of lanes, one after the other.
-// `counts` are the warp's own, of the digits, and count these keys besides. (Atomic additions, which
-// need no barriers between the rows, take longer.)
+// The ranks of a warp's keys among those with the same digit, for rows of lanes one after the
+// other. `counts` are the warp's own, per digit, and are increased by these keys. (Atomic
+// additions, which need no barriers between rows, are slower.)
 template <int bits, int n, class Key>
 INFINI_DEVICE void rank_rows(const Key (&keys)[n], int shift, uint32_t *counts,
                              uint32_t (&ranks)[n]) {

@@ -1,4 +1,4 @@
-// Running sums of numbers N by one block.
+// Prefix sums of elements N by one block.
 #include "group.cuh"
 
 namespace infini {
@@ -21,7 +21,7 @@ INFINI_ENTRY(RunningSumParams, kThreads, 1) {
             value[i] = first + i < p.count ? counts[first + i] : N(0);
             mine += value[i];
         }
-        N upto = mine;  // of the warp's threads up to this one
+        N upto = mine;  // sum over the warp's threads up to this one
 #pragma unroll
         for (int distance = 1; distance < kWarp; distance *= 2) {
             const N other = shuffle_up(upto, distance);

@@ -1,6 +1,5 @@
-// scatter and its relatives. An entry of the index and its update go to `row`, the number that
-// the index has there, of a line of the output; places are numbered line by line. Strides in
-// elements.
+// scatter and related operators. An entry of the index selects `row` in a line of the output, where
+// its update is stored; output elements are numbered line by line. Strides are in elements.
 #pragma once
 
 #include "places.h"
@@ -10,24 +9,24 @@ namespace infini {
 struct ScatterParams {
     void *out;
     const void *index, *updates;
-    uint32_t *keys;                  // place of each entry; `groups`: none
-    int32_t *last;                   // the last entry of each place
-    const uint32_t *sorted, *order;  // entries by their places
+    uint32_t *keys;                  // output element of each entry; `groups`: none
+    int32_t *last;                   // the last entry of each output element
+    const uint32_t *sorted, *order;  // entries sorted by output element
     Places<3> entries;               // in the index, the updates, and the first place of the line
     Places<1> lines;                 // in the output
     Divider rows_divider;
-    int64_t rows, step;  // of a line of the output
-    int64_t groups;      // places in all
+    int64_t rows, step;  // number and stride of the rows of an output line
+    int64_t groups;      // number of output elements
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// Where the places of a scatter are in the output.
+// Offsets of scatter's elements in the output.
 namespace infini {
 
-// The offset of a place in the output.
+// The offset of an element in the output.
 INFINI_DEVICE int64_t offset_of(const ScatterParams &p, int64_t place) {
     int64_t line[1];
     const int64_t number = p.groups < (int64_t(1) << 31) ? p.rows_divider.divide(uint32_t(place))
@@ -39,12 +38,12 @@ INFINI_DEVICE int64_t offset_of(const ScatterParams &p, int64_t place) {
 }  // namespace infini
 
 #if defined(INFINI_KERNEL_SCATTER_KEYS) || defined(INFINI_KERNEL_SCATTER_ASSIGN)
-// Where the entries of a scatter go.
+// The destination of an entry.
 namespace infini {
 
 struct Entry {
     int64_t update;  // offset
-    int64_t place;   // -1: the index names none
+    int64_t place;   // -1: the index is out of range
 };
 
 INFINI_DEVICE Entry entry_at(const ScatterParams &p, int64_t i) {
@@ -58,8 +57,8 @@ INFINI_DEVICE Entry entry_at(const ScatterParams &p, int64_t i) {
 #endif
 
 #ifdef INFINI_KERNEL_SCATTER_KEYS
-// The place of each entry, for a sort; or (kLast) the last entry of each place, an integer maximum,
-// so that the order of the threads does not matter.
+// Stores the output element of each entry, for a sort; or (kLast) the last entry of each element,
+// by integer maximum, which does not depend on the order of the threads.
 using namespace infini;
 
 INFINI_ENTRY(ScatterParams, 256, 1) {
@@ -74,7 +73,7 @@ INFINI_ENTRY(ScatterParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SCATTER_ASSIGN
-// The last update of each place is written. Elements E are only moved.
+// Writes the last update of each output element. Elements E are only moved.
 using namespace infini;
 
 INFINI_ENTRY(ScatterParams, 256, 1) {
@@ -90,8 +89,8 @@ INFINI_ENTRY(ScatterParams, 256, 1) {
 #ifdef INFINI_KERNEL_SCATTER_FOLD
 #include "fold.cuh"
 
-// Folds the updates of each place, sorted by places. The thread of a place's first entry folds up
-// to kAlone of them; the rest of a long run is done by the whole warp.
+// Folds the updates of each output element, sorted by element. The thread of an element's first
+// entry folds up to kAlone of them; the rest of a long run is folded by the whole warp.
 namespace infini {
 
 using C = Sum<T>;

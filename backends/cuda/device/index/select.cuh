@@ -7,11 +7,11 @@ namespace infini {
 
 struct SelectParams {
     const void *data, *tested;
-    uint64_t *counts;  // of each piece; then of those before it
+    uint64_t *counts;  // of each chunk; then the exclusive prefix sums
     void *out;
-    Places<2> places;    // in what is given out and in what is tested
-    uint64_t low, high;  // bits that make an element count
-    int64_t size[8];     // of the dimensions, for coordinates
+    Places<2> places;    // in the output tensor and in the tested tensor
+    uint64_t low, high;  // an element is selected if it has any of these bits
+    int64_t size[8];     // sizes of the dimensions, for coordinates
     int32_t ndim;
 };
 
@@ -19,7 +19,7 @@ struct SelectParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// Which elements count: those of M (of 1 to 16 bytes) that have one of certain bits.
+// Selects elements of M (1 to 16 bytes) in which any of certain bits is set.
 namespace infini {
 
 constexpr int kThreads = 256, kRounds = 16, kPiece = kThreads * kRounds;
@@ -39,7 +39,7 @@ INFINI_DEVICE bool counts(const SelectParams &p, int64_t offset) {
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_SELECT_COUNT
-// How many elements of each piece count.
+// Counts the selected elements of each chunk.
 using namespace infini;
 
 INFINI_ENTRY(SelectParams, kThreads, 1) {
@@ -59,7 +59,7 @@ INFINI_ENTRY(SelectParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SELECT_WRITE
-// Writes those that count, in their order: elements E, or (kCoordinates) their coordinates.
+// Writes the selected elements in order: elements E, or (kCoordinates) their coordinates.
 namespace infini {
 
 constexpr int kWarps = kThreads / kWarp;

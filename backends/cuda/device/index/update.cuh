@@ -16,12 +16,12 @@ struct UpdateKeysParams {
 struct UpdateParams {
     void *out;
     const void *in, *source;
-    const uint32_t *first, *order;  // the entries of each row, one row after the other
+    const uint32_t *first, *order;  // the entries of each row, grouped by row
     const int32_t *last;
     int64_t outer, rows, entries, inner;  // inner in vectors, or words
-    double factor;                        // of the source's elements
+    double factor;                        // multiplies the source's elements
     int32_t whole;                        // vectors are aligned
-    int32_t across_bits;                  // 2^this threads of 256 are side by side
+    int32_t across_bits;                  // a block of 256 threads has 2^across_bits columns
 };
 
 }  // namespace infini
@@ -31,11 +31,11 @@ struct UpdateParams {
 #include "words.cuh"
 
 #if defined(INFINI_KERNEL_UPDATE_COPY) || defined(INFINI_KERNEL_UPDATE_FOLD)
-// The threads of a block as rows and columns.
+// Arranges the threads of a block in rows and columns.
 namespace infini {
 
 struct Spot {
-    int64_t column, row, rows;  // rows: that the grid does at a time
+    int64_t column, row, rows;  // rows: number of rows that the grid processes at a time
 };
 
 INFINI_DEVICE Spot spot_of(const UpdateParams &p) {
@@ -49,8 +49,8 @@ INFINI_DEVICE Spot spot_of(const UpdateParams &p) {
 #endif
 
 #ifdef INFINI_KERNEL_UPDATE_KEYS
-// The row that each entry of an index of type I names, for a sort; or (kLast) the last entry of
-// each row. Negative numbers count from the end.
+// The row selected by each entry of an index of type I, for a sort; or (kLast) the last entry of
+// each row. Negative indices count from the end.
 using namespace infini;
 
 INFINI_ENTRY(UpdateKeysParams, 256, 1) {
@@ -67,8 +67,8 @@ INFINI_ENTRY(UpdateKeysParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_UPDATE_COPY
-// Rows of the output: of the source where an entry names the row, else of the input. Words W of
-// elements E.
+// Copies rows to the output: from the source if an entry selects the row, otherwise from the input.
+// Words W of elements E.
 using namespace infini;
 
 INFINI_ENTRY(UpdateParams, 256, 1) {
@@ -92,9 +92,9 @@ INFINI_ENTRY(UpdateParams, 256, 1) {
 #ifdef INFINI_KERNEL_UPDATE_FOLD
 #include "fold.cuh"
 
-// Rows of the output, each from the rows of the source that name it. The elements of a vector of
-// kVector are folded by one thread, in the order of the entries. kScaled: the source's are
-// multiplied by a factor.
+// Folds into each row of the output the rows of the source that select it. One thread folds the
+// elements of a vector of kVector, in the order of the entries. kScaled: the source is multiplied
+// by a factor.
 namespace infini {
 
 using C = Sum<T>;
