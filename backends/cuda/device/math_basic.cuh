@@ -62,7 +62,7 @@ template <class V>
 INFINI_DEVICE V bit_not(V a) {
     return ~a;
 }
-// A count that is negative or not below the number of bits shifts everything out.
+// A negative count, or one of at least the number of bits, shifts all bits out.
 template <class V>
 INFINI_DEVICE V shift_left(V a, V b) {
     constexpr Unsigned<V> kBits = 8 * sizeof(V);
@@ -97,7 +97,7 @@ template <class V>
 INFINI_DEVICE V where(bool condition, V a, V b) {
     return condition ? a : b;
 }
-// 1 where it is true, else 0.
+// 1 if true, 0 otherwise.
 template <class V>
 INFINI_DEVICE V number(bool truth) {
     return truth ? V(1) : V(0);
@@ -112,7 +112,7 @@ INFINI_DEVICE bool isnan(V x) {
 template <class V>
 INFINI_DEVICE V absolute(V x) {
     if constexpr (kIsInteger<V>)
-        return kIsSigned<V> && x < V(0) ? neg(x) : x;  // the smallest integer stays itself
+        return kIsSigned<V> && x < V(0) ? neg(x) : x;  // the smallest integer is returned unchanged
     else if constexpr (kSame<V, float>)
         return ::fabsf(x);
     else
@@ -140,7 +140,7 @@ INFINI_DEVICE V copysign(V x, V sign) {
         return ::copysign(x, sign);
 }
 
-// A NaN wins.
+// NaN propagates.
 template <class V>
 INFINI_DEVICE V maximum(V a, V b) {
     return a > b || a != a ? a : b;
@@ -159,7 +159,7 @@ INFINI_DEVICE float minimum(float a, float b) {
     return ptx::min_nan(a, b);
 }
 #endif
-// A NaN loses.
+// NaN is ignored.
 template <class V>
 INFINI_DEVICE V fmax(V a, V b) {
     return a >= b || b != b ? a : b;
@@ -171,7 +171,7 @@ INFINI_DEVICE V fmin(V a, V b) {
 
 // ---- Rounding and roots -------------------------------------------------------------------------
 
-// A function of CUDA's for floats and doubles.
+// A CUDA function for floats and doubles.
 #define INFINI_BOTH_WIDTHS(name, f32, f64) \
     template <class V>                     \
     INFINI_DEVICE V name(V x) {            \
@@ -180,7 +180,7 @@ INFINI_DEVICE V fmin(V a, V b) {
         else                               \
             return f64(x);                 \
     }
-// One that leaves integers as they are.
+// A function that returns integers unchanged.
 #define INFINI_ROUNDING(name, f32, f64)     \
     template <class V>                      \
     INFINI_DEVICE V name(V x) {             \
@@ -205,7 +205,7 @@ INFINI_DEVICE V sqrt(V x) {
         return ::sqrt(x);
 }
 
-// 1 / sqrt(x). Of floats by an approximation and a step of Newton's, where that is defined.
+// 1 / sqrt(x). For floats an approximation and a Newton step, where the step's result is defined.
 template <class V>
 INFINI_DEVICE V rsqrt(V x) {
     if constexpr (kSame<V, float>) {
@@ -243,7 +243,7 @@ static INFINI_APART double floordiv_of(double a, double b) {
 }
 }  // namespace detail
 
-// The remainder with the sign of the dividend. Of integers by 0 it is 0.
+// The remainder with the sign of the dividend. The remainder of an integer by 0 is 0.
 template <class V>
 INFINI_DEVICE V fmod(V a, V b) {
     if constexpr (kIsInteger<V>)
@@ -262,8 +262,9 @@ INFINI_DEVICE V mod(V a, V b) {
         return (b < 0) != (remainder < 0) ? remainder + b : remainder;
     }
 }
-// Towards minus infinity. Integers by 0 give 0, and the smallest by -1 wraps; floats follow
-// Python's rule, from the exact remainder, and by 0 the quotient is that of a true division.
+// Rounds towards minus infinity. Integer division by 0 gives 0, and the smallest integer by -1
+// wraps; floats follow Python's rule, from the exact remainder, and division by 0 gives the true
+// quotient.
 template <class V>
 INFINI_DEVICE V floordiv(V a, V b) {
     if constexpr (kIsInteger<V>) {
@@ -276,9 +277,10 @@ INFINI_DEVICE V floordiv(V a, V b) {
     }
 }
 
-// ---- What floats are made of --------------------------------------------------------------------
+// ---- Decomposition of floats --------------------------------------------------------------------
 
-// x = mantissa * 2^exponent, the mantissa from 0.5 to 1; zero, infinities and NaN have no parts.
+// x = mantissa * 2^exponent with a mantissa in [0.5, 1); zero, infinities and NaN are not
+// decomposed.
 template <class V>
 INFINI_DEVICE V mantissa(V x) {
     int power = 0;
@@ -298,7 +300,7 @@ INFINI_DEVICE V exponent(V x) {
         ::frexp(x, &power);
     return V(power);
 }
-// The number next to a on the way to b.
+// The next representable number after a towards b.
 template <class V>
 INFINI_DEVICE V nextafter(V a, V b) {
     if constexpr (kSame<V, float>)

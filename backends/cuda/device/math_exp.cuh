@@ -5,8 +5,8 @@
 namespace infini {
 
 namespace detail {
-// From here on CUDA's functions reduce their argument the long way. The same comparison before them
-// takes that out of the callers, and leaves it in one function.
+// Above this limit CUDA's functions use their slow argument reduction. Comparing with it first
+// keeps that code out of the callers, in one function.
 inline constexpr float kFar = 105615.0f;
 static INFINI_APART float sin_far(float x) { return ::sinf(x); }
 static INFINI_APART float cos_far(float x) { return ::cosf(x); }
@@ -38,7 +38,7 @@ INFINI_DEVICE V exp2(V x) {
 template <class V>
 INFINI_DEVICE V tanh(V x) {
     if constexpr (kRough && kSame<V, float>) {
-        // 1 - 2 / (e^2x + 1), and a series near 0, where that loses its digits.
+        // 1 - 2 / (e^2x + 1), and near 0 a series, which avoids cancellation.
         const float z = x * x, e = ptx::exp2_approx(x * 2.8853900817779268f);
         const float large = 1.0f - 2.0f * ptx::reciprocal_approx(e + 1.0f);
         float series = -0.05396825396825397f * z + 0.13333333333333333f;
@@ -54,7 +54,8 @@ INFINI_DEVICE V tanh(V x) {
 template <class V>
 INFINI_DEVICE V erf(V x) {
     if constexpr (kRough && kSame<V, float>) {
-        // 1 - 2^(-a q(a)) of a = |x|, off by 2.4e-7; near 0 a series, which keeps its digits there.
+        // 1 - 2^(-a q(a)) for a = |x|, with an error of 2.4e-7; near 0 a series, which stays
+        // accurate there.
         const float size = ::fabsf(x), a = 6.0f < size ? 6.0f : size, z = x * x;
         float q = -0.0001420407643308863f * a + 0.0036642763298004866f;
         q = q * a - 0.030896194279193878f;
@@ -73,11 +74,11 @@ INFINI_DEVICE V erf(V x) {
     }
 }
 
-// 1 + erf(x), which keeps its digits where erf(x) comes near to -1.
+// 1 + erf(x), accurate also where erf(x) is close to -1.
 template <class V>
 INFINI_DEVICE V one_plus_erf(V x) {
     if constexpr (kRough && kSame<V, float>) {
-        // erfc(a) = 2^(-a q(a)) of a = |x|, to 4e-6 of itself up to 4, a hundredth at 6.
+        // erfc(a) = 2^(-a q(a)) for a = |x|, with a relative error of 4e-6 up to 4, and 1e-2 at 6.
         const float a = ::fabsf(x);
         float q = 2.02701974e-05f * a - 4.85520178e-04f;
         q = q * a + 5.22100040e-03f;

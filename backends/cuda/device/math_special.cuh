@@ -13,7 +13,7 @@ INFINI_DEVICE double polynomial(double x, const double (&c)[count]) {
     return y;
 }
 
-// For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
+// For x >= 1. On [1, 2] the root is a factor, so that the result is accurate near it.
 static INFINI_APART double digamma_positive(double x) {
     if (x >= 10) {
         const double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
@@ -39,7 +39,7 @@ static INFINI_APART double digamma_positive(double x) {
     return sum + g * kY + g * (polynomial(x - 1, kP) / polynomial(x - 1, kQ));
 }
 
-// As torch: -inf at 0 (+inf at -0), NaN at the negative integers.
+// Like torch: -inf at 0 (+inf at -0), NaN at the negative integers.
 static INFINI_APART double digamma_of(double x) {
     if (x >= 1) return digamma_positive(x);
     if (x == 0) return ::copysign(infinity<double>(), -x);
@@ -50,7 +50,8 @@ static INFINI_APART double digamma_of(double x) {
     return digamma_positive(1 - x) - kPi / ::tan(kPi * fraction);
 }
 
-// A good start (Giles, 2012), then Halley's steps from the side where no digits cancel.
+// Starts from Giles' approximation (2012); Halley iterations follow, on the side without
+// cancellation.
 static INFINI_APART double erfinv_of(double y) {
     const double kCentral[] = {1.50140941,     0.246640727,    -0.00417768164,
                                -0.00125372503, 0.00021858087,  -4.39150654e-06,
@@ -62,8 +63,8 @@ static INFINI_APART double erfinv_of(double y) {
     if (!(a < 1)) return a == 1 ? y * infinity<double>() : not_a_number<double>();
     const double w = -::log((1 - a) * (1 + a));
     double x = a * (w < 5 ? polynomial(w - 2.5, kCentral) : polynomial(::sqrt(w) - 3, kTail));
-    const double kSlope = 1.12837916709551257390;  // of erf at 0: 2 / sqrt(pi)
-    const bool far = w > 16;  // beyond the reach of the polynomials: an asymptotic start
+    const double kSlope = 1.12837916709551257390;  // derivative of erf at 0: 2 / sqrt(pi)
+    const bool far = w > 16;  // out of the polynomials' range: starts from an asymptotic formula
     if (far) x = ::sqrt(w - 0.5 * ::log(3.14 * w) - 0.69);
     for (int i = 0; i < (far ? 4 : 2); ++i) {
         const double off = a < 0.5 ? ::erf(x) - a : (1 - a) - ::erfc(x);
@@ -88,7 +89,7 @@ INFINI_DEVICE V lgamma(V x) {
 }
 template <class V>
 INFINI_DEVICE V erfinv(V x) {
-    // Next to 0 it is a line, also where numbers are no longer normal.
+    // Linear near 0, including subnormal numbers.
     if (absolute(x) < V(kSame<V, float> ? 1e-4 : 1e-8)) return x * V(0.88622692545275801);
     if constexpr (kSame<V, float>)
         return ::erfinvf(x);
@@ -96,7 +97,7 @@ INFINI_DEVICE V erfinv(V x) {
         return detail::erfinv_of(x);
 }
 
-// Integers wrap; their negative powers are rounded to 0.
+// Integers wrap; their negative powers are rounded towards 0.
 template <class V>
 INFINI_DEVICE V power(V a, V b) {
     if constexpr (kIsInteger<V>) {

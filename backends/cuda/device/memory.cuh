@@ -11,7 +11,7 @@ struct alignas(sizeof(T) * n) Vec {
     INFINI_DEVICE const T &operator[](int i) const { return value[i]; }
 };
 
-// How many elements 16 bytes hold.
+// The number of elements in 16 bytes.
 template <class T>
 inline constexpr int kWide = 16 / int(sizeof(T));
 
@@ -39,14 +39,14 @@ INFINI_DEVICE void store_once(T *to, const Vec<T, n> &values) {
     else
         store(to, values);
 }
-// 16 bytes that are read once by this block, and not soon by others: not cached in L1.
+// Loads 16 bytes that this block reads once and others do not read soon: not cached in L1.
 INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
     Vec<uint32_t, 4> words;
     ptx::load_past_l1(words.value, from);
     return words;
 }
 
-// One element, converted. Of two neighbours in a word, the upper one needs no shift.
+// Loads one element, converted. Of two neighbours in a word, the upper one needs no shift.
 template <class C, class T, int n>
 INFINI_DEVICE C convert_at(const Vec<T, n> &from, int i) {
     if constexpr (kSame<T, bf16> && n % 2 == 0) {
@@ -57,7 +57,7 @@ INFINI_DEVICE C convert_at(const Vec<T, n> &from, int i) {
         return convert<C>(from[i]);
     }
 }
-// Converted on the way, pairs of 16 bits in one instruction.
+// Stores with conversion; pairs of 16 bits take one instruction.
 template <class C, class T, int n>
 INFINI_DEVICE void widen(const Vec<T, n> &from, C (&to)[n]) {
 #pragma unroll

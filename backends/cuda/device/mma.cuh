@@ -1,12 +1,12 @@
-// Tensor cores and asynchronous copies: wrappers of the instructions that a warp executes together.
-// For devices with warps of 32 only; the planner asks `has_mma` first.
+// Tensor cores and asynchronous copies: wrappers of warp-wide instructions. For devices with warps
+// of 32 only; planners check `has_mma` first.
 //
 // Fragments, with g = lane / 4 and t = lane % 4; 32-bit registers hold neighbours along k, the
 // lower index in the lower bits:
 //     a [16, 16]  a[0] = (g, 2t), a[1] = (g + 8, 2t), a[2] = (g, 2t + 8), a[3] = (g + 8, 2t + 8)
 //     b [16, 8]   b[0] = (2t, g), b[1] = (2t + 8, g)
 //     d [16, 8]   d[0], d[1] = (g, 2t), (g, 2t + 1); d[2], d[3] = the same of row g + 8
-// With 8-bit numbers registers hold four along k, which has 32 of them: 4t, and 4t + 16.
+// With 8-bit elements, registers hold four along k (which is 32 then): 4t, and 4t + 16.
 #pragma once
 
 #include "prelude.cuh"
@@ -16,7 +16,7 @@
 
 namespace infini {
 
-// A shared-memory address for instructions.
+// The shared-memory address of a pointer, as instructions require it.
 INFINI_DEVICE uint32_t shared_address(const void *pointer) {
     return uint32_t(__cvta_generic_to_shared(pointer));
 }
@@ -45,9 +45,9 @@ INFINI_DEVICE void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// `n` matrices of 8 rows of 16 bytes from shared memory; lane 8 i + r says where row r of matrix i
-// is. Register i then holds the two elements (g, 2t), (g, 2t + 1) of matrix i; transposed: of
-// 16-bit elements (2t, g), (2t + 1, g).
+// Loads `n` matrices of 8 rows of 16 bytes from shared memory; lane 8 i + r gives the address of
+// row r of matrix i. Register i then holds the two elements (g, 2t), (g, 2t + 1) of matrix i; if
+// transposed, (2t, g), (2t + 1, g) for 16-bit elements.
 template <int n, bool transposed = false>
 INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
     static_assert(n == 1 || n == 2 || n == 4);
@@ -86,8 +86,8 @@ INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
 
 // ---- Asynchronous copies to shared memory -------------------------------------------
 
-// 16 bytes, of which only the first `bytes` (0 to 16) are read and the others are 0. Both addresses
-// are multiples of 16. Not cached in L1.
+// Copies 16 bytes, of which only the first `bytes` (0 to 16) are read and the others are set to 0.
+// Both addresses are multiples of 16. Not cached in L1.
 INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
 #if __CUDA_ARCH__ < 800
     uint8_t *to = static_cast<uint8_t *>(shared);
@@ -100,7 +100,7 @@ INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
                  : "memory");
 #endif
 }
-// The same with a policy for L2, as ptx::evict_first.
+// The same with an L2 cache policy, such as ptx::evict_first.
 INFINI_DEVICE void copy_async_once(void *shared, const void *from, int bytes, uint64_t policy) {
 #if __CUDA_ARCH__ < 800
     copy_async(shared, from, bytes);
@@ -122,7 +122,7 @@ INFINI_DEVICE void copy_async_reused(void *shared, const void *from, int bytes =
                  : "memory");
 #endif
 }
-// The same of 4 or 8 bytes, all or none of them.
+// The same for 4 or 8 bytes, all or none of which are read.
 template <int size>
 INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid = true) {
     static_assert(size == 4 || size == 8);

@@ -1,5 +1,5 @@
-// Batches of matrices of complex numbers, given as two tensors of parts: parameters, and what their
-// kernels share.
+// Batches of complex matrices, given as tensors of real and imaginary parts: parameters and shared
+// functions of their kernels.
 #pragma once
 
 #include "dense.cuh"
@@ -8,18 +8,18 @@ namespace infini {
 
 struct ComplexParams {
     MatrixParams x[2];    // real and imaginary parts
-    MatrixParams b[2];    // of right-hand sides
+    MatrixParams b[2];    // right-hand sides
     MatrixParams y[5];    // results, in the order of the operator
-    double *rooms;        // a block's own memory: `room` doubles each
-    int64_t count, room;  // matrices
+    double *rooms;        // workspace: `room` doubles per block
+    int64_t count, room;  // number of matrices
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// A block works on a matrix of pairs of doubles, rows one after the other. Functions are called by
-// all threads; they begin after, and end before, a barrier of their callers' unless they say so.
+// A block processes a row-major matrix of pairs of doubles. Functions are called by all threads;
+// the caller provides a barrier before and after them unless stated otherwise.
 namespace infini {
 
 struct Complex {
@@ -57,7 +57,7 @@ INFINI_CALLED void load_complex(Complex *to, const MatrixParams *m, int64_t inde
     }
 }
 
-// Element (i, k) of the result is from(i, k).
+// Stores from(i, k) in element (i, k) of the result.
 template <class From>
 INFINI_DEVICE void store_complex(const MatrixParams *m, int64_t index, const From &from) {
     T *re = static_cast<T *>(m[0].data) + m[0].batch(index);
@@ -77,8 +77,8 @@ INFINI_CALLED void set_complex_identity(Complex *m, int64_t rows, int64_t column
         m[i] = {i / columns == i % columns ? 1.0 : 0.0, 0};
 }
 
-// Divides by a power of 2 so that no square overflows or vanishes, and returns it; NaN if there is a
-// number that is not finite. Ends with a barrier.
+// Divides by a power of 2 so that no square overflows or underflows, and returns it; NaN if an
+// element is not finite. Ends with a barrier.
 INFINI_CALLED double scale_down(Complex *z, int64_t count) {
     double largest = 0;
     INFINI_ROLLED
@@ -96,8 +96,8 @@ INFINI_CALLED double scale_down(Complex *z, int64_t count) {
     return scale;
 }
 
-// work(a, b) for all pairs of n things, in rounds of disjoint ones, each by a warp. After a round
-// comes `between`, with a barrier before it and after it.
+// Calls work(a, b) for all pairs of n items, in rounds of disjoint pairs with one warp per pair.
+// `between` is called after each round, between two barriers.
 template <class Work, class Between>
 INFINI_DEVICE void over_pairs(int64_t n, const Work &work, const Between &between) {
     const int64_t players = n + n % 2, others = players - 1;
@@ -105,7 +105,7 @@ INFINI_DEVICE void over_pairs(int64_t n, const Work &work, const Between &betwee
     for (int64_t round = 0; round < others; ++round) {
         INFINI_ROLLED
         for (int64_t i = warp(); i < players / 2; i += kThreads / kWarp) {
-            // One player stays, the others sit in a circle that turns.
+            // Round-robin tournament: one item is fixed, the others rotate.
             const int64_t one = i == 0 ? others : (round + i) % others;
             const int64_t two = (round + others - i) % others;
             const int64_t a = one < two ? one : two, b = one < two ? two : one;

@@ -19,7 +19,7 @@ INFINI_DEVICE void swap_rows(Complex *m, int64_t columns, int64_t one, int64_t t
         m[one * columns + j] = m[two * columns + j], m[two * columns + j] = kept;
     }
 }
-// Rows from `first` to `last` minus `factors`, of that pitch, times row k.
+// Rows from `first` to `last` minus `factors`, whose pitch is given, times row k.
 INFINI_CALLED void subtract_row(Complex *c, int64_t columns, int64_t from, int64_t first,
                                 int64_t last, int64_t k, const Complex *factors, int64_t pitch) {
     const int64_t width = columns - from;
@@ -30,7 +30,7 @@ INFINI_CALLED void subtract_row(Complex *c, int64_t columns, int64_t from, int64
     }
 }
 
-// m becomes its factors; swapped(k, row) is called by all threads.
+// Replaces m by its factors; swapped(k, row) is called by all threads.
 template <class Swapped>
 INFINI_DEVICE void factor_complex_lu(Complex *m, int64_t rows, int64_t columns,
                                      const Swapped &swapped) {
@@ -40,7 +40,7 @@ INFINI_DEVICE void factor_complex_lu(Complex *m, int64_t rows, int64_t columns,
         INFINI_ROLLED
         for (int64_t i = k + thread(); i < rows; i += kThreads) {
             const double here = size(m[i * columns + k]);
-            if (here > most) most = here;  // a NaN is none
+            if (here > most) most = here;  // NaN is never chosen
         }
         most = block_most(most);
         int64_t best = rows;
@@ -82,7 +82,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COMPLEX_FACTORS_SOLVE
-// kInverse: the right-hand sides are those of the identity.
+// kInverse: the right-hand sides are the identity.
 INFINI_ENTRY(ComplexParams, kThreads, 1) {
     const int64_t n = p.x->rows, columns = p.y->columns;
     Complex *m = as_complex(p.rooms + blockIdx.x * p.room), *sides = m + n * n;
@@ -126,7 +126,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COMPLEX_FACTORS_CHOLESKY
-// The lower triangle of m becomes the factor. False: m is not positive definite.
+// Replaces the lower triangle of m by its factor. Returns false if m is not positive definite.
 INFINI_DEVICE bool factor_hermitian(Complex *m, int64_t n) {
     INFINI_ROLLED
     for (int64_t k = 0; k < n; ++k) {
@@ -168,8 +168,8 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COMPLEX_FACTORS_QR
-// Columns from `from` on become (1 - tau v v^H) times themselves, from row `at` on. v[at] is 1, the
-// rest of it is column `at` of `vectors`.
+// Multiplies the columns from `from` on, beginning at row `at`, by (1 - tau v v^H) from the left.
+// v[at] is 1, the rest of v is column `at` of `vectors`.
 INFINI_CALLED void reflect(Complex *c, int64_t columns, int64_t from, int64_t rows, int64_t at,
                            const Complex *vectors, int64_t pitch, double tau) {
     INFINI_ROLLED
@@ -205,9 +205,9 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
             below = block_sum(below);
             const Complex first = x[s * columns + s];
             const double head = size(first), length = sqrt(below + head * head);
-            const bool is_done = below < 1e-60;  // of a matrix whose largest element is 1
+            const bool is_done = below < 1e-60;  // the largest element of the matrix is 1
             const Complex turn = head == 0 ? Complex{1, 0} : first * (1 / head);
-            // v = column + turn length, scaled so that its first element is 1
+            // v = column + phase * length, scaled so that its first element is 1
             const Complex lead = first + turn * length;
             const double tau = is_done ? 0 : 2 * squared(lead) / (below + squared(lead));
             __syncthreads();

@@ -10,7 +10,7 @@ namespace infini {
 
 inline constexpr int kSweeps = 60;
 
-// Places of values in their order.
+// Indices of values in sorted order.
 INFINI_CALLED void sort_values(int64_t *order, const double *values, int64_t n, bool descending) {
     INFINI_ROLLED
     for (int64_t i = thread(); i < n; i += kThreads) {
@@ -29,7 +29,7 @@ INFINI_CALLED void sort_values(int64_t *order, const double *values, int64_t n, 
 using namespace infini;
 
 #ifdef INFINI_KERNEL_COMPLEX_JACOBI_SVD
-// Row `at` of length m becomes one of size 1 that is orthogonal to the rows before it.
+// Replaces row `at` of length m by a unit row orthogonal to the rows before it.
 INFINI_CALLED void make_up(Complex *rows, int64_t at, int64_t m) {
     Complex *row = rows + at * m;
     INFINI_ROLLED
@@ -38,7 +38,7 @@ INFINI_CALLED void make_up(Complex *rows, int64_t at, int64_t m) {
         for (int64_t k = thread(); k < m; k += kThreads) row[k] = {k == axis ? 1.0 : 0.0, 0};
         __syncthreads();
         INFINI_ROLLED
-        for (int64_t i = 0; i < 2 * at; ++i) {  // twice
+        for (int64_t i = 0; i < 2 * at; ++i) {  // twice, for accuracy
             const Complex *other = rows + i % at * m;
             Complex sum = {0, 0};
             INFINI_ROLLED
@@ -60,7 +60,7 @@ INFINI_CALLED void make_up(Complex *rows, int64_t at, int64_t m) {
     }
 }
 
-// Of a wide matrix the conjugate transpose is factored.
+// For a wide matrix the conjugate transpose is factored.
 INFINI_ENTRY(ComplexParams, kThreads, 1) {
     const int64_t rows = p.x->rows, columns = p.x->columns;
     const bool wide = rows < columns;
@@ -98,7 +98,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
                 off.re += shuffle_xor(off.re, mask), off.im += shuffle_xor(off.im, mask);
             }
             const double g = size(off);
-            // What is left of a column that depends on others has no direction.
+            // The rest of a column that depends linearly on others has no direction.
             const bool is_rest = fmin(a, b) <= 1e-32 * whole;
             if (g == 0 || is_rest || !(g > 1e-15 * sqrt(a * b))) return;
             changed = 1;
@@ -147,7 +147,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
             __syncthreads();
         }
         const Complex none = {not_a_number<double>(), not_a_number<double>()};
-        // x = sum of left[i]^T values[i] conj(v row i); exchanged for a wide one.
+        // x = sum of left[i]^T values[i] conj(v row i); for a wide matrix the two are exchanged
         store_complex(p.y, index, [=](int64_t i, int64_t k) {
             return failed ? none : wide ? v[order[k] * n + i] : left[k * m + i];
         });
@@ -165,9 +165,9 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COMPLEX_JACOBI_EIGH
-// What a pair of rows and columns is rotated by.
+// The rotation of a pair of rows and columns.
 struct Rotation {
-    int64_t one, two;  // two < 0: by nothing
+    int64_t one, two;  // two < 0: no rotation
     double c, s;
     Complex phase;
 };
@@ -184,7 +184,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
         load_complex(v, p.x, index);
         __syncthreads();
         INFINI_ROLLED
-        for (int64_t i = thread(); i < n * n; i += kThreads) {  // the lower triangle counts
+        for (int64_t i = thread(); i < n * n; i += kThreads) {  // only the lower triangle is read
             const int64_t row = i / n, k = i - row * n;
             const Complex z = row < k ? conj(v[k * n + row]) : v[i];
             m[i] = {z.re, row == k ? 0.0 : z.im};

@@ -1,11 +1,11 @@
-// Batches of dense matrices: parameters, and what the kernels of linear algebra share.
+// Batches of dense matrices: parameters and shared functions of the linear algebra kernels.
 #pragma once
 
 #include "offsets.h"
 
 namespace infini {
 
-// A tensor as a batch of matrices, of vectors (one row) or of numbers.
+// A tensor as a batch of matrices, of vectors (one row) or of scalars.
 struct MatrixParams {
     void *data = nullptr;
     Offsets batch;
@@ -15,36 +15,36 @@ struct MatrixParams {
 struct LinalgParams {
     MatrixParams x, b;     // inputs
     MatrixParams y, z, w;  // outputs
-    double *rooms;         // a block's own memory: `room` doubles each
-    int64_t count, room;   // matrices
-    int64_t first;         // of a kernel that is one of several stages: the first block's matrix
-    double least;          // a pivot that is not greater counts as none
+    double *rooms;         // workspace: `room` doubles per block
+    int64_t count, room;   // number of matrices
+    int64_t first;         // for kernels that are one of several stages: the first block's matrix
+    double least;          // a pivot that is not greater counts as zero
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// Shared by the kernels of linear algebra: a block processes a row-major matrix of doubles in its
-// own workspace. kThreads: of a block. Every function here is called by all threads and begins
-// after, and ends before, a barrier of its callers' unless it says otherwise.
+// Shared by the linear algebra kernels: a block processes a row-major matrix of doubles in its own
+// workspace. kThreads: threads per block. All functions are called by all threads; the caller
+// provides a barrier before and after them unless stated otherwise.
 namespace infini {
 
 // Long functions are not inlined: they compile once, and the call overhead is negligible.
 #define INFINI_CALLED __device__ __noinline__
 
-inline constexpr int kPanel = 16;  // columns that are factored before the rest is updated
+inline constexpr int kPanel = 16;  // columns that are factored at a time
 
 INFINI_DEVICE int64_t thread() { return threadIdx.x; }
 
-struct MostFold {  // a NaN wins
+struct MostFold {  // NaN propagates
     INFINI_DEVICE double operator()(double a, double b) const { return fold::Max()(a, b); }
 };
 
 INFINI_CALLED double block_sum(double x) { return fold_large_block<kThreads>(x, fold::Sum()); }
 INFINI_CALLED double block_most(double x) { return fold_large_block<kThreads>(x, MostFold()); }
 
-// ---- In and out ---------------------------------------------------------------------------------
+// ---- Input and output ---------------------------------------------------------------------------
 
 INFINI_CALLED void load_matrix(double *to, const MatrixParams &m, int64_t index) {
     const T *from = static_cast<const T *>(m.data) + m.batch(index);
@@ -78,15 +78,15 @@ INFINI_DEVICE void set_identity(double *m, int64_t rows, int64_t columns) {
 
 // ---- Products -----------------------------------------------------------------------------------
 
-// A matrix within another one.
+// A submatrix.
 struct Block {
     double *data;
-    int64_t row, column;  // steps
+    int64_t row, column;  // strides
 
     INFINI_DEVICE double &at(int64_t i, int64_t k) const { return data[i * row + k * column]; }
 };
 
-// c += sign a b, where a has `depth` columns. A warp makes 4 rows of 4 columns for each lane.
+// c += sign a b, where a has `depth` columns. A warp computes 4 x 4 elements per lane.
 INFINI_CALLED void add_product(Block c, Block a, Block b, int64_t rows, int64_t depth,
                                int64_t columns, double sign) {
     constexpr int kEach = 4;

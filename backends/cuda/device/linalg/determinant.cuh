@@ -1,12 +1,12 @@
 // Determinants from LU factors. kResult: 0 the determinant, 1 its sign and the logarithm of its
-// size, 2 its logarithm.
+// absolute value, 2 its logarithm.
 #pragma once
 
 #include "dense.cuh"
 
 namespace infini {
 
-// The exponent is kept apart, so that only the result can leave the range.
+// The exponent is kept separately, so that only the result can overflow or underflow.
 struct ScaledProduct {
     double value;
     int64_t exponent;
@@ -19,8 +19,8 @@ struct MultiplyScaled {
     }
 };
 
-// From the diagonal of the n x n factors in m. is_swapped(k): row k was swapped with a later one.
-// `pivots` were found; fewer than n: the matrix is singular, or the next one is NaN.
+// Computed from the diagonal of the n x n factors in m. is_swapped(k): row k was swapped with a
+// later one. If `pivots` is less than n, the matrix is singular, or the next pivot is NaN.
 template <class Element, class IsSwapped>
 INFINI_DEVICE void store_determinant(const MatrixParams &y, const MatrixParams &z, int64_t index,
                                      const Element *m, int64_t n, int64_t pivots,
@@ -35,7 +35,7 @@ INFINI_DEVICE void store_determinant(const MatrixParams &y, const MatrixParams &
         product = fold_large_block<kThreads>(product, MultiplyScaled());
     }
     if (thread() != 0) return;
-    const double none = pivots < n ? double(m[pivots * n + pivots]) * 0 : 0;  // NaN stays
+    const double none = pivots < n ? double(m[pivots * n + pivots]) * 0 : 0;  // keeps NaN
     if constexpr (kResult == 0) {
         const int64_t e = product.exponent;
         const int exponent = int(e < -4000 ? -4000 : e > 4000 ? 4000 : e);

@@ -1,6 +1,5 @@
-// eig: a complex matrix becomes one with one diagonal below the main one by reflections, and that
-// triangular by rotations (QR with shifts). Eigenvectors come from the triangle. A block for each
-// matrix.
+// eig: reduces a complex matrix to Hessenberg form by reflections, and this to triangular form by
+// rotations (QR with shifts). Eigenvectors are computed from the triangle. One block per matrix.
 #pragma once
 
 #include "complex.cuh"
@@ -9,7 +8,7 @@
 
 namespace infini {
 
-inline constexpr int kTries = 200;  // for each eigenvalue
+inline constexpr int kTries = 200;  // per eigenvalue
 inline constexpr double kUnit = 2.220446049250313e-16;
 
 INFINI_CALLED Complex root(Complex z) {
@@ -36,7 +35,7 @@ struct Schur {
             for (int64_t i = k + 2 + thread(); i < n; i += kThreads) below += squared(at(i, k));
             below = block_sum(below);
             const Complex first = at(k + 1, k);
-            const bool is_done = below < 1e-60;  // of a matrix whose largest element is 1
+            const bool is_done = below < 1e-60;  // the largest element of the matrix is 1
             if (!is_done) {
                 const double head = size(first), length = sqrt(below + head * head);
                 const Complex lead =
@@ -73,7 +72,7 @@ struct Schur {
         }
     }
 
-    // Wilkinson's: the eigenvalue of the last 2 x 2 block that is nearer to its corner.
+    // Wilkinson's shift: the eigenvalue of the last 2 x 2 block that is closer to its corner.
     INFINI_CALLED Complex shift_of(int64_t last) const {
         const Complex a = at(last - 1, last - 1), b = at(last - 1, last);
         const Complex c = at(last, last - 1), d = at(last, last);
@@ -84,7 +83,8 @@ struct Schur {
         return size(below) == 0 ? d - square : d - divide(bc, below);
     }
 
-    // False: it takes too long. Every thread decides on the same numbers. Ends with a barrier.
+    // Returns false if it does not converge. Every thread decides from the same values. Ends with a
+    // barrier.
     INFINI_DEVICE bool make_triangular(double *cosines, Complex *sines) const {
         int64_t last = n - 1;
         int tries = 0;
@@ -92,7 +92,7 @@ struct Schur {
             int64_t first = last;
             for (; first > 0; --first) {
                 const double around = size(at(first, first)) + size(at(first - 1, first - 1));
-                // The largest element is 1: less than this is error of rounding.
+                // The largest element is 1, so anything smaller is rounding error.
                 if (size(at(first, first - 1)) <= kUnit * fmax(around, 1.0)) break;
             }
             const Complex shift =
@@ -109,7 +109,7 @@ struct Schur {
             for (int64_t i = first + thread(); i <= last; i += kThreads)
                 at(i, i) = at(i, i) - shift;
             __syncthreads();
-            // t = Q R, then R Q, of the block; the rest of the rows and columns follow.
+            // t = Q R, then R Q, within the block; then the rest of the rows and columns.
             INFINI_ROLLED
             for (int64_t k = first; k < last; ++k) {
                 const Complex x = at(k, k), y = at(k + 1, k);
@@ -127,7 +127,7 @@ struct Schur {
                 }
                 __syncthreads();
             }
-            // A row takes all rotations one after the other: rows need not wait for each other.
+            // Each row applies all rotations in sequence, because rows are independent.
             INFINI_ROLLED
             for (int64_t row = thread(); row < last + 1 + n; row += kThreads) {
                 const bool is_t = row <= last;
@@ -149,7 +149,7 @@ struct Schur {
         return true;
     }
 
-    // Eigenvector k of the triangle into v, by one thread.
+    // Stores eigenvector k of the triangle in v; called by one thread.
     INFINI_DEVICE void solve(Complex *v, int64_t k, double least) const {
         v[k] = {1, 0};
         INFINI_ROLLED

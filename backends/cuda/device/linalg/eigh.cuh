@@ -1,23 +1,23 @@
-// eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the
-// QL method with implicit shifts). The eigenvectors are the rows of Z, where neighbouring threads
-// take neighbouring columns. What becomes tridiagonal, the reflections' product and what becomes
-// diagonal are kernels of their own (kStage), which compile beside each other.
+// eigh: reduces a symmetric matrix to tridiagonal form by reflections, and this to diagonal form by
+// rotations (the QL method with implicit shifts). The eigenvectors are the rows of Z, so that
+// neighbouring threads access neighbouring columns. The reduction, the product of the reflections
+// and the QL iterations are separate kernels (kStage), which compile in parallel.
 #include "reflections.cuh"
 
 namespace infini {
 
-inline constexpr int kTries = 60;  // for each eigenvalue
+inline constexpr int kTries = 60;  // per eigenvalue
 
 struct Eigh {
     int64_t n;
-    double *m, *z, *d, *e, *tau, *line, *turns;  // e: beside the diagonal d; turns: cosine and sine
+    double *m, *z, *d, *e, *tau, *line, *turns;  // off-diagonal e; cosines and sines
 
     INFINI_DEVICE Eigh(int64_t n, double *room) : n(n) {
         m = room, z = m + n * n, d = z + n * n, e = d + n, tau = e + n, line = tau + n;
         turns = line + n;
     }
 
-    // m = H T H^T, where T is tridiagonal. The vectors of the reflections that make H stay in m.
+    // m = H T H^T, where T is tridiagonal. The vectors of the reflections that form H remain in m.
     INFINI_CALLED void make_tridiagonal() const {
         double *v = turns, *w = line;
         INFINI_ROLLED
@@ -30,8 +30,8 @@ struct Eigh {
             INFINI_ROLLED
             for (int64_t i = thread(); i < rest; i += kThreads) v[i] = i ? corner[i * n] : 1.0;
             __syncthreads();
-            // The rest minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v. A warp for each
-            // row.
+            // Subtracts v w^T + w v^T from the trailing matrix, where w = p - (t / 2) (p v) v and p
+            // = t rest v. One warp per row.
             double along = 0;
             INFINI_ROLLED
             for (int64_t i = warp(); i < rest; i += kThreads / kWarp) {
@@ -57,14 +57,14 @@ struct Eigh {
         __syncthreads();
     }
 
-    // Where the matrix falls into parts, from k on.
+    // Where the matrix splits, from k on.
     INFINI_DEVICE int64_t end_of_part(int64_t k) const {
         while (k + 1 < n && !(fabs(e[k]) <= 0x1p-52 * (fabs(d[k]) + fabs(d[k + 1])))) ++k;
         return k;
     }
 
-    // One step for the part [k, last], by one thread: the rotations between neighbours [result,
-    // last).
+    // One QL step for the block [k, last], by one thread: computes the rotations between neighbours
+    // [result, last).
     INFINI_CALLED int64_t step(int64_t k, int64_t last) const {
         double g = (d[k + 1] - d[k]) / (2 * e[k]);
         g = d[last] - d[k] + e[k] / (g + copysign(hypot(g, 1.0), g));
@@ -74,7 +74,7 @@ struct Eigh {
         for (; i >= k; --i) {
             const double f = s * e[i], b = c * e[i], r = hypot(f, g);
             e[i + 1] = r;
-            if (r == 0) {  // it falls apart here
+            if (r == 0) {  // the matrix splits here
                 d[i + 1] -= p, e[last] = 0;
                 return i + 1;
             }
@@ -90,7 +90,8 @@ struct Eigh {
         return k;
     }
 
-    // Rotations between the neighbours [first, last), from the last one on, for the rows of Z.
+    // Applies rotations between the neighbours [first, last), from the last one on, to the rows of
+    // Z.
     INFINI_CALLED void turn_rows(int64_t first, int64_t last) const {
         INFINI_ROLLED
         for (int64_t j = thread(); j < n; j += kThreads) {
@@ -105,7 +106,7 @@ struct Eigh {
         }
     }
 
-    // False: it takes too long, as with NaN.
+    // Returns false if it does not converge, for example with NaN.
     INFINI_CALLED bool make_diagonal() const {
         INFINI_SHARED int64_t part[2];
         INFINI_ROLLED
@@ -127,7 +128,7 @@ struct Eigh {
     }
 
     INFINI_DEVICE void make_symmetric() const {
-        // The lower triangle counts.
+        // Only the lower triangle is read.
         INFINI_ROLLED
         for (int64_t i = thread(); i < n * n; i += kThreads)
             if (i / n < i % n) m[i] = m[i % n * n + i / n];
@@ -144,7 +145,7 @@ struct Eigh {
         }
     }
 
-    // The eigenvalues come to `line`, ascending, their vectors to the rows of m.
+    // Stores the eigenvalues in `line`, ascending, and their vectors in the rows of m.
     INFINI_DEVICE void finish() const {
         if (!make_diagonal()) {
             fill(line, n, not_a_number<double>());

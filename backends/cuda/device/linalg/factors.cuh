@@ -1,4 +1,4 @@
-// Factors of matrices, and what is solved by them: cholesky, qr; det, inverse and solve by LU.
+// Matrix factorizations and what is computed from them: cholesky, qr; det, inverse and solve by LU.
 #pragma once
 
 #ifdef INFINI_KERNEL_FACTORS_CHOLESKY
@@ -7,7 +7,7 @@
 // cholesky: the triangular factor of a positive definite matrix.
 namespace infini {
 
-// The lower triangle of m becomes the factor. False: m is not positive definite.
+// Replaces the lower triangle of m by its factor. Returns false if m is not positive definite.
 INFINI_DEVICE bool factor(double *m, int64_t n) {
     INFINI_ROLLED
     for (int64_t first = 0; first < n; first += kPanel) {
@@ -30,7 +30,7 @@ INFINI_DEVICE bool factor(double *m, int64_t n) {
             }
         }
         __syncthreads();
-        // The rest, minus the panel times its transpose.
+        // Subtracts the panel times its transpose from the trailing matrix.
         double *panel = m + last * n + first;
         add_product({m + last * n + last, n, 1}, {panel, n, 1}, {panel, 1, n}, n - last,
                     last - first, n - last, -1);
@@ -63,7 +63,7 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
 #ifdef INFINI_KERNEL_FACTORS_QR
 #include "reflections.cuh"
 
-// qr: the factors of a matrix by reflections.
+// qr: QR factorization by reflections.
 using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
@@ -90,11 +90,12 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
 #include "determinant.cuh"
 #include "lu.cuh"
 
-// What LU factors are for. kResult: 0 det, 1 slogdet, 2 logdet, 3 inverse, 4 solve. Of the last two
-// factors and solutions are kernels of their own (kStage), which compile beside each other.
+// Operators based on LU factors. kResult: 0 det, 1 slogdet, 2 logdet, 3 inverse, 4 solve. For the
+// last two, factorization and solution are separate kernels (kStage), which compile in parallel.
 using namespace infini;
 
-// A room has the matrix, n integers, the right-hand sides, and how many pivots were found.
+// A block's workspace holds the matrix, n integers, the right-hand sides, and the number of pivots
+// found.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     double *m = p.rooms + blockIdx.x * p.room;
     const int64_t n = p.x.rows, columns = kResult == 4 ? p.b.columns : n;

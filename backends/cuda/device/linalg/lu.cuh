@@ -1,4 +1,4 @@
-// LU factors with partial pivoting, and equations solved by them.
+// LU factorization with partial pivoting, and solution of linear equations.
 #pragma once
 
 #include "dense.cuh"
@@ -9,7 +9,7 @@ struct Pivot {
     double size;
     int64_t row;
 };
-// The greatest, and of equal ones the first. NaN is none, unless it comes first.
+// The greatest value; of equal ones the first. NaN is ignored unless it comes first.
 struct BetterPivot {
     INFINI_DEVICE Pivot operator()(Pivot a, Pivot b) const {
         if (a.row < 0 || b.row < 0) return a.row < 0 ? b : a;
@@ -18,7 +18,7 @@ struct BetterPivot {
     }
 };
 
-// The row below `k` with the greatest element of column k. A NaN on the diagonal stays.
+// The row from `k` on with the greatest element of column k. A NaN on the diagonal is chosen.
 INFINI_CALLED int64_t find_pivot(const double *m, int64_t n, int64_t k) {
     const double first = m[k * n + k];
     if (first != first) return k;
@@ -41,7 +41,8 @@ INFINI_DEVICE void swap_rows(double *m, int64_t pitch, int64_t columns, int64_t 
     }
 }
 
-// Entry i of a column of b, minus those in [begin, end) by row i of m: a step of a substitution.
+// A step of a substitution: entry i of a column of b, minus the product of entries [begin, end) and
+// row i of m.
 INFINI_CALLED double substituted(const double *m, int64_t n, const double *column, int64_t pitch,
                                  int64_t i, int64_t begin, int64_t end) {
     double value = column[i * pitch];
@@ -50,9 +51,9 @@ INFINI_CALLED double substituted(const double *m, int64_t n, const double *colum
     return value;
 }
 
-// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row
-// k was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
-// greater than `least` (or NaN), where it stops.
+// Replaces the n x n matrix m by its factors: L below the diagonal (its own diagonal is 1), and U.
+// Row k was swapped with row swaps[k]. Returns the number of pivots found: n, or fewer if a pivot
+// is not greater than `least` (or NaN), where the factorization stops.
 INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     __syncthreads();
     INFINI_ROLLED
@@ -63,7 +64,7 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
             const int64_t pivot = find_pivot(m, n, k);
             const double value = m[pivot * n + k];
             if (!(fabs(value) > least)) {
-                // The caller finds on the diagonal what was there.
+                // The caller finds the failed pivot on the diagonal.
                 __syncthreads();
                 return k;
             }
@@ -80,7 +81,8 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
             }
             __syncthreads();
         }
-        // What lies right of the panel: its own rows one after the other, then all rows below.
+        // Updates the columns right of the panel: first the panel's rows in sequence, then all rows
+        // below.
         INFINI_ROLLED
         for (int64_t j = last + thread(); j < n; j += kThreads) {
             INFINI_ROLLED
@@ -95,7 +97,7 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
     return n;
 }
 
-// b, n x columns, becomes the x with m x = b, from the factors of m.
+// Replaces b, n x columns, by the solution x of m x = b, using the factors of m.
 INFINI_CALLED void solve_lu(double *lu, int64_t n, const int64_t *swaps, double *b,
                             int64_t columns) {
     INFINI_ROLLED

@@ -1,6 +1,7 @@
-// matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of
-// degree 13 (Higham, 2005), which is then squared as often. The polynomials, their ratio and the
-// squares are kernels of their own (kStage), which compile beside each other.
+// matrix_exp by scaling and squaring: x is halved until it is small, e^x is approximated by Pade's
+// rational function of degree 13 (Higham, 2005), and the result is squared once for each halving.
+// The polynomials, their ratio and the squares are separate kernels (kStage), which compile in
+// parallel.
 #include "lu.cuh"
 
 namespace infini {
@@ -10,7 +11,7 @@ inline constexpr double kSmall = 5.371920351148152;  // sums of columns for whic
 struct Exponential {
     int64_t n, size;
     double *x, *x2, *x4, *x6, *u, *v, *spare;
-    int64_t *swaps, *halvings;  // -1: there is no answer
+    int64_t *swaps, *halvings;  // -1: no result
 
     INFINI_DEVICE Exponential(int64_t n, double *room) : n(n), size(n * n) {
         x = room, x2 = x + size, x4 = x2 + size, x6 = x4 + size, u = x6 + size, v = u + size;
@@ -34,7 +35,7 @@ struct Exponential {
             y[i] = c2 * x2[i] + c4 * x4[i] + c6 * x6[i] + (i / n == i % n ? c0 : 0.0);
     }
 
-    // The largest sum of the absolute values of a column.
+    // The 1-norm: the largest sum of absolute values of a column.
     INFINI_DEVICE double norm() const {
         double most = 0;
         INFINI_ROLLED
@@ -46,7 +47,7 @@ struct Exponential {
         return block_most(most);
     }
 
-    // v and u: what is below and above in the ratio.
+    // Computes v and u, the denominator and numerator of the rational function.
     INFINI_DEVICE void make_polynomials() const {
         const double most = norm();
         int power = most < infinity<double>() ? 0 : -1;
@@ -59,7 +60,7 @@ struct Exponential {
         combine(spare, 40840800.0, 16380.0, 1.0, 0.0);
         combine(v, 1187353796428800.0, 10559470521600.0, 33522128640.0, 32382376266240000.0);
         add(v, x6, spare);
-        multiply(u, x, v);  // the odd powers; v becomes the even ones
+        multiply(u, x, v);  // odd powers; v is then replaced by the even ones
         combine(spare, 1323241920.0, 960960.0, 182.0, 0.0);
         combine(v, 7771770303897600.0, 129060195264000.0, 670442572800.0, 64764752532480000.0);
         add(v, x6, spare);
@@ -70,7 +71,7 @@ struct Exponential {
         }
     }
 
-    // Where the exponential is in the end.
+    // The final location of the exponential.
     INFINI_DEVICE const double *square() const {
         double *from = u, *to = x2;
         if (*halvings < 0) fill(u, size, not_a_number<double>());

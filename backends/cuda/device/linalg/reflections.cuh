@@ -1,11 +1,11 @@
-// Householder's reflections, 1 - tau v v^T with v = (1, ...), and the factors that they make.
+// Householder reflections, 1 - tau v v^T with v = (1, ...), and the QR factorization.
 #pragma once
 
 #include "dense.cuh"
 
 namespace infini {
 
-// The length of n numbers, `step` apart; nothing on the way leaves the range.
+// The norm of n elements, `step` apart, without intermediate overflow or underflow.
 INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
     double most = 0;
     INFINI_ROLLED
@@ -17,7 +17,7 @@ INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
     if (most == 0 || !(most < infinity<double>())) {
         double nothing = 0;
         INFINI_ROLLED
-        for (int64_t i = thread(); i < n; i += kThreads) nothing += x[i * step] * 0;  // NaN stays
+        for (int64_t i = thread(); i < n; i += kThreads) nothing += x[i * step] * 0;  // keeps NaN
         nothing = block_sum(nothing);
         return most + nothing;
     }
@@ -30,14 +30,14 @@ INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
     return most * sqrt(block_sum(sum));
 }
 
-// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
-// those of v. Returns tau. Begins and ends with a barrier.
+// Computes the reflection that maps x to (result, 0, ...): x[0] is replaced by the result, the
+// other elements by those of v. Returns tau. Begins and ends with a barrier.
 INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
     constexpr double kSmall = 0x1p-900;
     __syncthreads();
     double below = n > 1 ? length(x + step, n - 1, step) : 0, scale = 1;
     if (below == 0) return 0;
-    if (below < kSmall && fabs(x[0]) < kSmall) {  // subnormal numbers would lose tau's digits
+    if (below < kSmall && fabs(x[0]) < kSmall) {  // with subnormal numbers tau would lose precision
         scale = 0x1p+600;
         __syncthreads();
         INFINI_ROLLED
@@ -54,8 +54,8 @@ INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
     return (result - first) / result;
 }
 
-// Reflects the columns of a block of `rows` rows. A warp takes neighbouring columns, the lanes one
-// each.
+// Reflects the columns of a block of `rows` rows. A warp processes neighbouring columns, one per
+// lane.
 INFINI_CALLED void reflect(double *block, int64_t pitch, int64_t rows, int64_t columns,
                            const double *v, int64_t step, double tau) {
     if (tau == 0) return;
@@ -72,7 +72,8 @@ INFINI_CALLED void reflect(double *block, int64_t pitch, int64_t rows, int64_t c
     }
 }
 
-// The rows x columns matrix m becomes R, and below the diagonal the vectors of the reflections.
+// Replaces the rows x columns matrix m by R and, below the diagonal, the vectors of the
+// reflections.
 INFINI_DEVICE void factor_qr(double *m, int64_t rows, int64_t columns, double *tau) {
     const int64_t count = rows < columns ? rows : columns;
     INFINI_ROLLED
@@ -85,8 +86,8 @@ INFINI_DEVICE void factor_qr(double *m, int64_t rows, int64_t columns, double *t
     __syncthreads();
 }
 
-// The first `count` columns of Q, from the first `count` reflections: those of the columns of m, of
-// that pitch, each beginning `below` rows under the diagonal.
+// Computes the first `count` columns of Q from the first `count` reflections. Their vectors are the
+// columns of m, which has the given pitch; each begins `below` rows under the diagonal.
 INFINI_DEVICE void make_q(double *q, int64_t rows, int64_t count, const double *m, int64_t pitch,
                           const double *tau, int64_t below = 0) {
     set_identity(q, rows, count);

@@ -1,6 +1,6 @@
-// What surrounds calls of the vendor's library: tensors into dense columns, and back. T: of tensors;
-// S: float or double, that is computed in. Of complex matrices (kComplex) both parts of an element
-// lie side by side in columns, and are two tensors.
+// Conversion between tensors and the dense columns that the vendor's library uses. T: the element
+// type of tensors; S: float or double, the compute type. For complex matrices (kComplex) the real
+// and imaginary parts of an element are adjacent in columns and in separate tensors.
 #pragma once
 
 #include "dense.cuh"
@@ -9,14 +9,14 @@ namespace infini {
 
 struct SolverParams {
     MatrixParams m[2], z;   // real and imaginary parts; z: the logarithms of slogdet
-    int64_t first, count;   // matrices of the batch
+    int64_t first, count;   // number of matrices in the batch
     void *columns;          // column k of the first matrix begins at element k * lead
     int64_t lead, pitch;    // pitch: from one matrix to the next
-    void **pointers;        // to the matrices, for functions that want them so; null: none
-    int32_t *status;        // of each matrix: not 0: there is no result
-    const int32_t *info;    // of each matrix: the library's verdict
-    const int64_t *pivots;  // of each matrix: rows that were swapped with, the first is 1
-    double least;           // a pivot that is not greater counts as none
+    void **pointers;        // pointers to the matrices, for functions that require them; null: none
+    int32_t *status;        // for each matrix; not 0: no result
+    const int32_t *info;    // status of each matrix from the library
+    const int64_t *pivots;  // for each matrix: rows that were swapped, counted from 1
+    double least;           // a pivot that is not greater counts as zero
 };
 
 }  // namespace infini
@@ -27,13 +27,13 @@ namespace infini {
 
 enum { kWhole = 0, kLowerTriangle = 1, kUpperTriangle = 2 };
 
-// What the other triangle has counts as 0.
+// Elements of the other triangle are read as 0.
 INFINI_DEVICE bool is_in(int64_t triangle, uint32_t row, uint32_t column) {
     return triangle == kWhole || (triangle == kLowerTriangle ? row >= column : row <= column);
 }
 
-// visit(matrix, row, column) by all threads of the grid. Neighbouring threads have neighbouring
-// rows, or columns.
+// Calls visit(matrix, row, column) by all threads of the grid. Neighbouring threads have
+// neighbouring rows, or columns.
 template <bool by_rows, class Visit>
 INFINI_DEVICE void over_elements(const SolverParams &p, const Visit &visit) {
     const uint32_t inner = uint32_t(by_rows ? p.m->rows : p.m->columns);
@@ -62,9 +62,9 @@ INFINI_DEVICE int64_t place(const SolverParams &p, uint32_t matrix, uint32_t row
 using namespace infini;
 
 #ifdef INFINI_KERNEL_SOLVER_LOAD
-// With kFinite, NaN and infinity become 0 and there is no result: iterations of the library may not
-// end with them, and its search for pivots passes over them. Matrices of which a triangle is read are
-// Hermitian, and their diagonals real.
+// With kFinite, NaN and infinity are replaced by 0 and the matrix has no result: iterations of the
+// library may not terminate with them, and its pivot search ignores them. Matrices of which a
+// triangle is read are Hermitian, and their diagonals real.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
     S *columns = static_cast<S *>(p.columns);
     over_elements<true>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
@@ -99,8 +99,8 @@ INFINI_ENTRY(SolverParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SOLVER_STORE
-// kFinite: there is no result of a matrix that was not. kVerdict: nor if the library found none.
-// kLast: nor if the last element is NaN. kConjugate: of the elements the conjugates.
+// There is no result (kFinite) if the matrix was not finite, (kVerdict) if the library reported
+// failure, (kLast) if the last element is NaN. kConjugate: stores the conjugates.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
     const S *columns = static_cast<const S *>(p.columns);
     over_elements<false>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
@@ -140,7 +140,7 @@ struct Earlier {
     INFINI_DEVICE int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
 };
 
-// A block for each matrix looks for the first pivot that is missing.
+// A block for each matrix finds the first pivot that is zero.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
     const int64_t matrix = blockIdx.x, n = p.lead;
     S *columns = static_cast<S *>(p.columns) + matrix * p.pitch;

@@ -1,21 +1,21 @@
-// svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal
-// to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows
-// in rounds of disjoint ones, which the warps share. Factors, rotations, sorting and
-// U are kernels of their own (kStage), which compile beside each other.
+// svd: first x = Q R by reflections, then rotations between the rows of R until they are mutually
+// orthogonal (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep processes all pairs of rows
+// in rounds of disjoint pairs that the warps share. Factorization, rotations, sorting and U are
+// separate kernels (kStage), which compile in parallel.
 #include "reflections.cuh"
 
 namespace infini {
 
 inline constexpr int kSweeps = 60;
-// Rows of R, scaled to a largest element of about 1, that are shorter than this are completed
-// instead: their products underflow, so rotations cannot make them orthogonal.
+// Rows of R (scaled to a largest element of about 1) that are shorter than this are replaced by
+// completing the basis: their products underflow, so rotations cannot make them orthogonal.
 inline constexpr double kTiny = 1e-140;
 
 struct Svd {
-    int64_t rows, columns;  // not fewer rows than columns
+    int64_t rows, columns;  // rows >= columns
     double *m, *q, *r, *j, *sorted, *values, *tau;
     int64_t *order;
-    double *exponent;  // of the largest element; NaN: there is no answer
+    double *exponent;  // of the largest element; NaN: no result
 
     INFINI_DEVICE Svd(const LinalgParams &p, double *room) : rows(p.x.rows), columns(p.x.columns) {
         m = room, q = m + rows * columns, r = q + rows * columns, j = r + columns * columns;
@@ -24,7 +24,7 @@ struct Svd {
         exponent = tau + 2 * columns;
     }
 
-    // Makes rows a and b of R orthogonal. False: they were. By a warp.
+    // Makes rows a and b of R orthogonal. Returns false if they already were. Called by one warp.
     INFINI_DEVICE bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
         double *x = r + a * columns, *y = r + b * columns;
         double xx = 0, yy = 0, xy = 0;
@@ -50,7 +50,7 @@ struct Svd {
         return true;
     }
 
-    // One sweep over all pairs. False: nothing was left to do.
+    // One sweep over all pairs. Returns false if all were orthogonal.
     INFINI_DEVICE bool sweep(double tolerance) const {
         const int64_t players = columns + columns % 2, others = players - 1;
         int changed = 0;
@@ -58,7 +58,7 @@ struct Svd {
         for (int64_t round = 0; round < others; ++round) {
             INFINI_ROLLED
             for (int64_t i = warp(); i < players / 2; i += kThreads / kWarp) {
-                // In a circle of `others`, that far on and that far back.
+                // Positions on a circle of `others`, at equal distance in both directions.
                 const int64_t on = round + i, back = round - i;
                 const int64_t a = i == 0 ? others : on < others ? on : on - others;
                 const int64_t b = back < 0 ? back + others : back;
@@ -71,7 +71,7 @@ struct Svd {
         return __syncthreads_or(changed);
     }
 
-    // A row of length 1 that is orthogonal to the `known` ones before it.
+    // Computes a unit row orthogonal to the `known` rows before it.
     INFINI_CALLED void complete(int64_t known) const {
         double *row = sorted + known * columns;
         INFINI_ROLLED
@@ -93,7 +93,7 @@ struct Svd {
             INFINI_ROLLED
             for (int64_t k = thread(); k < columns; k += kThreads) square += row[k] * row[k];
             square = block_sum(square);
-            if (!(square * double(2 * columns) >= 1)) continue;  // too near to the others
+            if (!(square * double(2 * columns) >= 1)) continue;  // close to the span of the others
             const double norm = sqrt(square);
             INFINI_ROLLED
             for (int64_t k = thread(); k < columns; k += kThreads) row[k] /= norm;
@@ -101,9 +101,9 @@ struct Svd {
         }
     }
 
-    // From what lies in m.
+    // Computed from the contents of m.
     INFINI_DEVICE void factor() const {
-        // The largest element becomes about 1, so that squares stay in range.
+        // Scales the largest element to about 1, so that squares do not overflow.
         double most = 0;
         INFINI_ROLLED
         for (int64_t i = thread(); i < rows * columns; i += kThreads)
@@ -132,7 +132,7 @@ struct Svd {
         }
     }
 
-    // m becomes U.
+    // Replaces m by U.
     INFINI_DEVICE void finish() const {
         if (*exponent != *exponent) {
             fill(m, rows * columns, not_a_number<double>());
@@ -140,7 +140,7 @@ struct Svd {
             fill(values, columns, not_a_number<double>());
             return;
         }
-        // U = Q J^T with its columns in order; J^T goes to r.
+        // U = Q J^T with its columns in order; J^T is stored in r.
         INFINI_ROLLED
         for (int64_t i = thread(); i < columns * columns; i += kThreads) {
             const int64_t k = i / columns, row = i - k * columns;
@@ -151,8 +151,8 @@ struct Svd {
         add_product({m, columns, 1}, {q, columns, 1}, {r, columns, 1}, rows, columns, columns, 1);
     }
 
-    // The rows of R by their lengths, greatest first: these are the values, and the rows, sorted,
-    // become V^T.
+    // Sorts the rows of R by length, greatest first: the lengths are the singular values, and the
+    // sorted rows become V^T.
     INFINI_DEVICE void sort_rows() const {
         if (*exponent != *exponent) return;
         double *norms = tau;
@@ -187,8 +187,8 @@ struct Svd {
 
 using namespace infini;
 
-// Of a matrix with fewer rows than columns the planner gives the transpose, with U and V exchanged:
-// y is then V^T, transposed, and w is U.
+// For a matrix with fewer rows than columns, the planner passes the transpose and exchanges U and
+// V: y is then the transpose of V^T, and w is U.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const Svd svd(p, p.rooms + blockIdx.x * p.room);
     const int64_t index = p.first + blockIdx.x;

@@ -10,8 +10,8 @@
 
 namespace infini {
 
-// Which tile of which member of the batch a block computes. Eight rows of tiles are traversed
-// together, column by column, for cache reuse.
+// The tile and batch index of a block. Eight rows of tiles are traversed together, column by
+// column, for cache reuse.
 struct TilePlace {
     int row, column;  // of the tile
     int split, k, end;
@@ -34,12 +34,12 @@ struct TilePlace {
     }
 };
 
-// What sums in C are scaled in for results in O: whole numbers have fractions as scales, unless they
-// stay whole.
+// The type in which sums of type C are scaled for results of type O: integers have fractional
+// scales, unless the result is also an integer.
 template <class O, class C>
 using Scaled = Choose<kSame<C, int32_t> && !kSame<O, int32_t>, float, C>;
 
-// Stores runs of columns of c, in O; the bias is in O too.
+// Stores runs of columns of c in type O; the bias is also of type O.
 template <class O, class C>
 struct Finish {
     const MatmulParams &p;
@@ -94,7 +94,7 @@ struct Finish {
     }
 };
 
-// Stores the sums of one split, for a kernel that joins them.
+// Stores the sums of one split, for a kernel that adds them up.
 template <class C>
 struct KeepPartial {
     C *to;
@@ -113,8 +113,8 @@ struct KeepPartial {
     }
 };
 
-// Parameters of a kernel: the product and, with INFINI_EPILOGUE, a program that takes its result
-// and stores what there is to store.
+// Parameters of a kernel: the product and, with INFINI_EPILOGUE, a program that processes its
+// result and stores its own outputs.
 #if INFINI_EPILOGUE
 struct ProductParams {
     MatmulParams product;

@@ -1,4 +1,4 @@
-// Matrix products (GEMM): with tensor cores, without them, and the sum over split k.
+// Matrix products (GEMM): with tensor cores, without them, and the sum over splits of k.
 #pragma once
 
 #include "finish.cuh"
@@ -6,9 +6,9 @@
 #ifdef INFINI_KERNEL_GEMM_MMA
 #include "mma_tile.cuh"
 
-// Matrix products on the tensor cores, a block for each tile of c. The host gives T and O, the
-// types of the operands and of c; kRows, kColumns, kWarpsM, kWarpsN; how the operands lie: kAlongA,
-// kAlongB (k runs along memory), kVectorA, kVectorB (in aligned vectors); and kSplit.
+// Matrix products on the tensor cores, one block per tile of c. The host defines T and O, the types
+// of the operands and of c; kRows, kColumns, kWarpsM, kWarpsN; the operands' layouts: kAlongA,
+// kAlongB (k is contiguous), kVectorA, kVectorB (aligned vectors); and kSplit.
 namespace infini {
 using Product = MmaTile<T, kRows, kColumns, kWarpsM, kWarpsN, kAlongA, kAlongB>;
 }
@@ -39,10 +39,10 @@ INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
 #ifdef INFINI_KERNEL_GEMM_PLAIN
 #include "simt_tile.cuh"
 
-// Matrix products without tensor cores, a block for each tile of c. The host gives A, B and O, the
-// types of the operands and of c; C, what is summed in; kTile (64 or 128) and kMicro (4 or 8); how
-// the operands lie: kAlongA, kAlongB (k runs along memory), kVectorA, kVectorB (in aligned runs);
-// and kSplit.
+// Matrix products without tensor cores, one block per tile of c. The host defines A, B and O, the
+// types of the operands and of c; C, the type of sums; kTile (64 or 128) and kMicro (4 or 8); the
+// operands' layouts: kAlongA, kAlongB (k is contiguous), kVectorA, kVectorB (aligned runs); and
+// kSplit.
 namespace infini {
 using Product = PlainTile<C, kTile, kTile, kMicro>;
 }
@@ -71,8 +71,8 @@ INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GEMM_JOIN
-// Adds up the sums that the splits of a product left, always in the same order. The host gives C,
-// what they are in, and O, the type of c.
+// Adds up the sums of a product's splits, always in the same order. The host defines C, the type of
+// sums, and O, the type of c.
 INFINI_ENTRY(infini::MatmulParams, 256, 1) {
     using namespace infini;
     constexpr int kRun = 4;

@@ -10,8 +10,8 @@
 
 namespace infini {
 
-// Weights in Marlin's tiles as an operand: its lines are columns. kAnyGroups: neighbours along k
-// need not have the same group.
+// Weights in Marlin's tiles as an operand whose lines are columns. kAnyGroups: neighbours along k
+// may be in different groups.
 template <class Element, int bits, bool a_8bit>
 struct MarlinSource {
     using T = Element;
@@ -24,7 +24,7 @@ struct MarlinSource {
     };
     template <int n>
     struct Raw {
-        uint32_t codes[n / 2];  // two in each, where they were
+        uint32_t codes[n / 2];  // two codes each, at their original bit positions
         float scale[n], offset[n];
     };
 
@@ -86,8 +86,8 @@ struct MarlinSource {
 
 }  // namespace infini
 
-// Products with packed weights: codes are unpacked on their way to shared memory. The host gives T,
-// O and C; kMxfp4 1, or 0 with kBits, kBytesA (Marlin's layout for 8-bit activations) and
+// Products with packed weights: codes are unpacked on their way to shared memory. The host defines
+// T, O and C; kMxfp4 1, or 0 with kBits, kBytesA (Marlin's layout for 8-bit activations) and
 // kAnyGroups; kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA,
 // kVectorCodes; and kSplit.
 namespace infini {
@@ -100,7 +100,7 @@ using Product = PlainTile<C, kRows, kColumns, kMicro>;
 
 INFINI_DEVICE auto packed_weights(const PackedParams &p, int column, int depth) {
     if constexpr (kMxfp4) {
-        // Lines are as long as all of k; a split ends before.
+        // Lines have the length of all of k; a split ends before that.
         const int64_t at = int64_t(column) * p.product.k;
         return Mxfp4Source<T, kVectorCodes>{static_cast<const uint8_t *>(p.product.b.data) + at / 2,
                                             static_cast<const uint8_t *>(p.scales) + at / 32,

@@ -1,5 +1,5 @@
 // A tile of a product on the tensor cores: operands go through shared memory in several stages,
-// which are filled while the stages before them are multiplied.
+// which are filled while earlier stages are multiplied.
 #pragma once
 
 #include "mma.cuh"
@@ -7,9 +7,9 @@
 
 namespace infini {
 
-// A tile of an operand in shared memory, `outer` lines and `depth` along k, in chunks of 16 bytes:
-// rows of it lie along k, or across the lines. Chunks of a row are exchanged so that eight rows,
-// which load_matrices reads at a time, touch all banks.
+// A tile of an operand in shared memory, `outer` lines and `depth` elements along k, in chunks of
+// 16 bytes. Its rows are along k or across the lines. Chunks of a row are permuted so that the
+// eight rows which load_matrices reads at a time are in different banks.
 template <class T, int outer, int depth, bool along_k>
 struct StagedTile {
     static constexpr bool kAlongK = along_k;
@@ -30,8 +30,8 @@ struct StagedTile {
     }
 };
 
-// Fills stages from a source: by itself where the source has its elements in vectors, else through
-// registers, which are stored after the product of another stage.
+// Fills stages from a source: asynchronously if the source has its elements in vectors, otherwise
+// through registers, which are stored after the product of another stage.
 template <class Source, class Tile, int threads>
 struct StageLoader {
     using T = typename Source::T;
@@ -61,7 +61,7 @@ struct StageLoader {
         return kExact || int(threadIdx.x) + i * threads < kChunks;
     }
 
-    // Elements k0 ... of all lines.
+    // Elements from k0 on, of all lines.
     INFINI_DEVICE void begin(unsigned char *stage, int k0) {
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
@@ -93,11 +93,11 @@ struct StageLoader {
     }
 };
 
-// T: f16, bf16, or int8_t (whose tiles lie along k).
+// T: f16, bf16, or int8_t (whose tiles are along k).
 template <class T, int rows, int columns, int warps_m, int warps_n, bool a_along_k, bool b_along_k>
 struct MmaTile {
     static constexpr int kThreads = 32 * warps_m * warps_n, kStages = 4;
-    static constexpr int kDepth = 64 / int(sizeof(T));  // of a stage: 64 bytes
+    static constexpr int kDepth = 64 / int(sizeof(T));  // per stage: 64 bytes
     static constexpr int kM = rows / warps_m / 16, kN = columns / warps_n / 16;
     using Sum = Choose<kSame<T, int8_t>, int, float>;
     using TileA = StagedTile<T, rows, kDepth, a_along_k>;
@@ -135,13 +135,13 @@ struct MmaTile {
             a.finish(stage);
             b.finish(stage + TileA::kBytes);
         };
-        // The first rounds only begin stages.
+        // The first iterations only start filling stages.
 #pragma unroll 1
         for (int step = 1 - kStages; step < steps; ++step) {
             const int next = step + kStages - 1;
             if (step >= 0) {
                 wait_for_copies<kStages - 2>();
-                __syncthreads();  // this stage is full, and the last one has been read
+                __syncthreads();  // this stage is full, and the previous one has been read
             }
             if (next < steps) begin(next);
             if (step >= 0) multiply_stage(shared + step % kStages * kStage);
@@ -189,8 +189,9 @@ struct MmaTile {
         }
     }
 
-    // Calls use(row, column, values, count) for runs of 8 columns, through shared memory: runs of
-    // neighbouring threads are neighbours. `m` rows and `n` columns of the tile exist.
+    // Calls use(row, column, values, count) for runs of 8 columns, through shared memory, so that
+    // neighbouring threads have neighbouring runs. The valid part of the tile has `m` rows and `n`
+    // columns.
     template <class Use>
     INFINI_DEVICE void store_runs(unsigned char *shared, int m, int n, const Use &use) {
         Sum *tile = reinterpret_cast<Sum *>(shared);

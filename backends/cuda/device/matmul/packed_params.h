@@ -8,25 +8,25 @@ namespace infini {
 
 struct PackedParams {
     MatmulParams product;   // b: the codes
-    const void *scales;     // MXFP4: a byte for 32 of a line. Marlin: [groups, n], in the type of a
+    const void *scales;     // MXFP4: a byte per 32 elements. Marlin: [groups, n], in a's type
     const uint32_t *zeros;  // Marlin: [groups, n] codes; null: none
-    const int *row_group;   // Marlin: the group of each k; null: as many for each
+    const int *row_group;   // Marlin: the group of each k; null: groups of equal length
     int groups, group_size;
-    float offset;  // Marlin: a zero point for all
+    float offset;  // Marlin: one zero point for all
 };
 
-// Where Marlin puts things. Codes are packed in runs of 1024: of 16 rows (k) and 64 columns, or 32
-// rows and 32 columns when the weights are for 8-bit activations. The runs of a band of rows follow
-// each other along the columns.
+// Marlin's layout. Codes are packed in runs of 1024: 16 rows (k) and 64 columns, or 32 rows and 32
+// columns if the weights are for 8-bit activations. The runs of a band of rows are stored one after
+// the other along the columns.
 struct MarlinPlace {
-    int word, shift;  // in the run; bits
+    int word, shift;  // word in the run; shift in bits
 };
 
 template <int bits, bool a_8bit>
 struct MarlinLayout {
     static constexpr int kRows = a_8bit ? 32 : 16, kColumns = a_8bit ? 32 : 64;
-    static constexpr int kWords = 1024 * bits / 32;  // of a run
-    // From the code of an even row to that of the next, in bits of the same word.
+    static constexpr int kWords = 1024 * bits / 32;  // words per run
+    // Distance between the codes of an even row and the next one, in bits of the same word.
     static constexpr int kNext = a_8bit ? 8 : 16;
 
     INFINI_BOTH static MarlinPlace place(int row, int column) {
@@ -43,8 +43,8 @@ struct MarlinLayout {
     }
 };
 
-// Where the scale of a column is among its group's; all rows in one group have an order of their
-// own.
+// The position of a column's scale among those of its group; a single group of all rows has a
+// different order.
 INFINI_BOTH int marlin_scale(int column, bool one_group) {
     int in = column % 64;
     if (!one_group) return column - in + in % 8 * 8 + in / 8;
@@ -52,7 +52,7 @@ INFINI_BOTH int marlin_scale(int column, bool one_group) {
     return column - in + in % 8 / 2 * 8 + in / 8 * 2 + in % 2;
 }
 
-// Where the zero point of a column is among its group's words.
+// The position of a column's zero point among the words of its group.
 template <int bits>
 INFINI_BOTH MarlinPlace marlin_zero(int column) {
     const int at = column / 64 * 64 + column % 8 * 8, i = column % 64 / 8;

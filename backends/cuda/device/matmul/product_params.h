@@ -7,14 +7,14 @@
 
 namespace infini {
 
-// An operand: the rows of a or the columns of b are its lines, and k runs along them. Strides are
-// in elements.
+// An operand: the rows of a or the columns of b are its lines, which extend along k. Strides are in
+// elements.
 struct MatmulOperand {
     const void *data;
     int64_t line, along, batch;
 };
 
-// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend. What is null is left out;
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend. Null tensors are left out;
 // the addend, which may be c, is not read when beta is 0.
 struct MatmulParams {
     MatmulOperand a, b;
@@ -24,12 +24,12 @@ struct MatmulParams {
     int64_t addend_row, addend_column, addend_batch;
     double alpha, beta;
     const float *row_scale, *column_scale;
-    const void *bias;  // of the columns
+    const void *bias;  // per column
     int bias_stride;
     int m, n, k;
     int tiles_m, tiles_n;
-    // k cut into pieces, `k_each` long but for the last; their sums [split, batch, m, n] go to
-    // `partial` and are joined later.
+    // Split k: chunks of `k_each` elements (the last one may be shorter), whose sums [split, batch,
+    // m, n] are stored in `partial` and added up later.
     int splits, k_each;
     void *partial;
     int batch;

@@ -7,14 +7,14 @@
 
 namespace infini {
 
-// Rows of images' features.
+// Rows of features of images.
 struct BiasRowsParams {
     void *to;
     const float *from;
     const void *bias;
     int32_t columns;
     uint32_t features;
-    int32_t vector;  // rows are whole runs of 4, and aligned
+    int32_t vector;  // rows are aligned and multiples of 4
 };
 
 // Rows of a feed-forward block.
@@ -24,8 +24,8 @@ struct GateRowsParams {
     int64_t rows, columns;
     int kind;             // infiniopFusedMoeActivation_t
     const float *scales;  // of the rows; may be null
-    const int *order;     // where a row's scale is; null: at the row
-    const int *count;     // how many rows there are, if only the device knows; else null
+    const int *order;     // index of each row's scale; null: the row itself
+    const int *count;     // number of rows, if only the device knows it; otherwise null
 };
 
 }  // namespace infini
@@ -33,7 +33,7 @@ struct GateRowsParams {
 #ifdef INFINI_DEVICE  // the rest is for the device
 
 #ifdef INFINI_KERNEL_ROWS_BIAS
-// Rows of sums become T, each with the bias of its feature. The host gives T.
+// Converts rows of sums to T and adds the bias of each feature. The host defines T.
 INFINI_ENTRY(infini::BiasRowsParams, 256, 1) {
     using namespace infini;
     constexpr int kRun = 4;

@@ -1,5 +1,5 @@
-// A tile of a product with plain multiplications: for F32, F64 and integers, and wherever there are
-// no tensor cores for the case.
+// A tile of a product with ordinary multiplications: for F32, F64 and integers, and for cases that
+// the tensor cores do not support.
 #pragma once
 
 #include "sources.cuh"
@@ -28,13 +28,13 @@ struct PlainTile {
             for (int j = 0; j < micro; ++j) sums[i][j] = C(0);
     }
 
-    // Row or column of this thread's micro-tile in the tile.
+    // Index of a row or column of this thread's micro-tile in the tile.
     template <int extent>
     INFINI_DEVICE static int line(int thread, int i) {
         return i / 4 * (extent / kGroups) + thread * 4 + i % 4;
     }
 
-    // Brings a run of one operand to shared memory.
+    // Stores a run of one operand in shared memory.
     template <class Source, int extent, int run>
     struct Loader {
         static constexpr bool kAlongK = Source::kAlongK;
@@ -102,7 +102,7 @@ struct PlainTile {
     template <class Use>
     INFINI_DEVICE void store_runs(int m, int n, const Use &use) {
         const int ty = int(threadIdx.x) / kAcross, tx = int(threadIdx.x) % kAcross;
-        // One copy of the code for all runs: their sums are chosen, not indexed.
+        // One copy of the code for all runs: their sums are selected instead of indexed.
 #pragma unroll 1
         for (int run = 0; run < micro * kGroups; ++run) {
             const int row = line<rows>(ty, run / kGroups);

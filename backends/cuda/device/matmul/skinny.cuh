@@ -1,11 +1,11 @@
-// Products with at most 16 rows of a, which are bound by reading b: every lane loads from b
-// straight into the fragments of the tensor cores, and the warps of a block share out k. The host
-// gives T, O, kTiles (of 8 columns for a block), kAlongB (k runs along b's memory), kWarps, kVector
-// (all is in aligned vectors). Aligned vectors along k are for skinny_pipelined.cuh.
+// Products with at most 16 rows of a, which are bound by reading b: every lane loads b directly
+// into fragments of the tensor cores, and the warps of a block divide k. The host defines T, O,
+// kTiles (of 8 columns, per block), kAlongB (k is contiguous in b), kWarps, kVector (all operands
+// are in aligned vectors). For aligned vectors along k see skinny_pipelined.cuh.
 //
-// The instructions do not care which k is which, as long as a and b agree. Of 32 in a row a lane
-// takes the eight from 8 t on: the first instruction gets 8 t + 0, 1 and 2, 3, the second 4, 5 and
-// 6, 7. Columns are as free: where n runs along memory, tile j has columns kTiles g + j.
+// The order of k is arbitrary as long as a and b agree. Of 32 consecutive k, lane t of a group has
+// the eight from 8 t on: the first instruction uses 8 t + 0, 1 and 2, 3, the second 4, 5 and 6, 7.
+// The order of columns is also arbitrary: if n is contiguous, tile j has columns kTiles g + j.
 #include "finish.cuh"
 #include "mma.cuh"
 
@@ -13,7 +13,7 @@ namespace infini {
 
 constexpr int kThreads = 32 * kWarps, kColumns = 8 * kTiles, kStep = 32, kUnroll = kAlongB ? 4 : 2;
 
-// Eight elements along k as four pairs; zeros from `left` on.
+// Eight elements along k as four pairs; zeros from index `left` on.
 INFINI_DEVICE void load_pairs(const T *from, int64_t step, int left, uint32_t (&pairs)[4]) {
     if constexpr (kVector) {
         Vec<uint32_t, 4> words{};
@@ -30,7 +30,7 @@ INFINI_DEVICE void load_pairs(const T *from, int64_t step, int left, uint32_t (&
     }
 }
 
-// What a lane reads of b in one step.
+// The elements of b that a lane reads in one step.
 struct Block {
     uint32_t pairs[kTiles][4];
 };
@@ -46,7 +46,7 @@ INFINI_DEVICE Block load_block(const MatmulParams &p, const T *b, int column, in
                        block.pairs[j]);
         }
     } else {
-        // Rows of kTiles neighbours; two rows are woven into pairs.
+        // Rows of kTiles neighbours; two rows are interleaved into pairs.
         const int line = column + kTiles * g;
         const T *from = b + line * p.b.line + k * p.b.along;
 #pragma unroll
@@ -88,7 +88,7 @@ INFINI_DEVICE void multiply(const MatmulParams &p, int column, int64_t batch,
     const T *b = static_cast<const T *>(p.b.data) + batch * p.b.batch;
     const int g = lane() / 4, t = lane() % 4;
     float sums[kTiles][4] = {};
-    // Steps go to the warps in turn, so that they read neighbouring memory.
+    // Warps take steps in turn, so that they read neighbouring memory.
 #pragma unroll 1
     for (int first = warp() * kStep; first < p.k; first += kUnroll * kWarps * kStep) {
         Block blocks[kUnroll];

@@ -1,27 +1,29 @@
-// Products with at most 16 rows of a, where k runs along aligned vectors of b: reading b once, at
-// the memory's speed, is all the work. A block stays on its multiprocessor and takes one group of
-// columns after the other; each warp keeps kStages copies of its share of k on their way to shared
-// memory, also while a group of columns is finished. The host gives T, O, kTiles (of 8 columns for a
-// group), kRows (of a in shared memory: 1, 2, 4, 8 or 16), kWarps, kStages and kAhead (bytes).
+// Products with at most 16 rows of a, where k runs along aligned vectors of b. They are bound by
+// reading b once at memory bandwidth. A block is resident on its multiprocessor and processes
+// groups of columns in sequence; each warp keeps kStages copies of its share of k in flight to
+// shared memory, also while the results of a group are stored. The host defines T, O, kTiles (of 8
+// columns, per group), kRows (of a in shared memory: 1, 2, 4, 8 or 16), kWarps, kStages and kAhead
+// (bytes).
 //
-// A lane reads only what it has copied itself: no barrier but one for each group of columns. Which k
-// goes where is free as long as a and b agree, as in skinny.cuh: of 32 in a row a lane takes eight.
-// The order of a sum depends on k and kWarps alone: a row has the same bits among 16 as alone.
+// A lane reads only data that it copied itself, so there is only one barrier per group of columns.
+// The order of k is arbitrary as long as a and b agree, as in skinny.cuh: a lane has eight of 32
+// consecutive k. The order of a sum depends on k and kWarps only, so that a row's bits do not
+// depend on the number of rows.
 #include "finish.cuh"
 #include "mma.cuh"
 
 namespace infini {
 
 constexpr int kThreads = 32 * int(kWarps), kColumns = 8 * int(kTiles);
-constexpr int kDepth = 64;  // of a stage of a warp: lines of 128 bytes
+constexpr int kDepth = 64;  // per stage of a warp: lines of 128 bytes
 
-// What a warp copies for one step, in vectors of eight elements along k.
+// The data that a warp copies for one step, in vectors of eight elements along k.
 struct Stage {
     Vec<uint32_t, 4> b[2][kTiles][32];
     Vec<uint32_t, 4> a[2][kRows * 4];
 };
 
-// Which columns, and which part of the warp's share of k.
+// A group of columns, and a position in the warp's share of k.
 struct Place {
     int group, step;
 
@@ -32,8 +34,8 @@ struct Place {
 
 struct Operands {
     const MatmulParams &p;
-    int groups;  // of columns, of all matrices
-    // b is read once: what the kernels between products share stays in L2, their code too.
+    int groups;  // groups of columns of all matrices
+    // b is read once, so it should leave the data and code that kernels share in L2.
     uint64_t policy = ptx::evict_first();
 
     INFINI_DEVICE explicit Operands(const MatmulParams &p) : p(p), groups(p.tiles_n * p.batch) {}
@@ -45,7 +47,7 @@ struct Operands {
                column(group) * p.b.line;
     }
 
-    // Begins to copy a stage; behind the last one nothing. What lies outside becomes 0.
+    // Starts copying a stage, or nothing after the last one. Elements out of bounds are set to 0.
     INFINI_DEVICE void begin(Stage &stage, const Place &place) const {
         if (place.group < groups) {
             const int g = lane() / 4, t = lane() % 4;
@@ -95,7 +97,7 @@ INFINI_DEVICE void multiply(const Stage &stage, float (&sums)[kTiles][4]) {
     }
 }
 
-// The sums of a group of columns, of all warps. Called by all threads.
+// The sums of a group of columns over all warps. Called by all threads.
 template <class Epilogue>
 INFINI_DEVICE void finish_group(const MatmulParams &p, int column,
                                 float (&parts)[kWarps][kRows][kColumns],
@@ -122,8 +124,8 @@ INFINI_DEVICE void finish_group(const MatmulParams &p, int column,
     }
 }
 
-// While the kernel before this one ends: b on its way to L2, where it is also seen if that kernel
-// writes it.
+// While the previous kernel ends: prefetches b to L2, where later writes of that kernel are also
+// visible.
 INFINI_DEVICE void fetch_ahead(const ProductParams &params) {
     const MatmulParams &p = params.product;
     const Operands operands(p);
@@ -140,7 +142,7 @@ INFINI_DEVICE void fetch_ahead(const ProductParams &params) {
 INFINI_ENTRY_AFTER(infini::fetch_ahead, infini::ProductParams, infini::kThreads, 2) {
     using namespace infini;
     INFINI_DYNAMIC_SHARED(memory);
-    // Two of them: one is read while warps that are ahead write the other.
+    // Two buffers: one is read while warps that are ahead write the other.
     INFINI_SHARED float parts[2][kWarps][kRows][kColumns];
     Stage *stages = reinterpret_cast<Stage *>(memory) + warp() * kStages;
     const MatmulParams &product = p.product;

@@ -1,12 +1,12 @@
-// Products so small that all of k lies in shared memory: a single wait for the operands and a
-// single pass. The host gives A, B and O, the types of the operands and of c; C, what is summed in;
-// kAlongA, kAlongB (k runs along memory); and kDepth, a multiple of 16 that is at least k.
+// Products whose whole k fits into shared memory, with a single wait for the operands and a single
+// pass. The host defines A, B and O, the types of the operands and of c; C, the type of sums;
+// kAlongA, kAlongB (k is contiguous); and kDepth, a multiple of 16 that is at least k.
 #include "finish.cuh"
 
 namespace infini {
 
 constexpr int kSide = 16, kThreads = kSide * kSide;
-constexpr int kLine = kDepth + 4;  // lines of neighbours begin in different banks
+constexpr int kLine = kDepth + 4;  // neighbouring lines begin in different banks
 
 struct alignas(16) Four {
     C values[4];
@@ -15,7 +15,7 @@ struct alignas(16) Operands {
     C a[kSide][kLine], b[kSide][kLine];
 };
 
-// The lines of an operand that a block needs; zeros where there are none.
+// The lines of an operand that a block needs, padded with zeros.
 template <class T, bool along>
 INFINI_DEVICE void bring(const MatmulOperand &from, int64_t batch, int first, int lines, int k,
                          C (*to)[kLine]) {

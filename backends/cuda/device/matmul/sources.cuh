@@ -1,11 +1,11 @@
-// Where the elements of an operand come from. A source gives runs of elements of its lines (the
-// rows of a, the columns of b): along k, or across lines at one k.
+// Sources of operand elements. A source provides runs of elements of its lines (the rows of a, the
+// columns of b): along k, or across lines at one k.
 //
-//     Line line(int outer)              what is worth keeping of a line, counted from the tile's first
-//     int left(line, k)                 how many elements of a run that begins there exist
-//     const T *address(line, k)         where they lie, if in one piece of 16 bytes (kVector)
-//     Raw<n> fetch<n>(line, k)          begins to load a run of n
-//     void finish(raw, T (&values)[n])  has them as elements; those that do not exist are 0
+//    Line line(int outer)              state of a line, whose index is relative to the tile
+//    int left(line, k)                 number of elements that exist in a run from there
+//    const T *address(line, k)         their address, if they are a 16-byte vector (kVector)
+//    Raw<n> fetch<n>(line, k)          starts loading a run of n
+//    void finish(raw, T (&values)[n])  converts them to elements; 0 for those out of bounds
 #pragma once
 
 #include "prelude.cuh"
@@ -18,7 +18,7 @@ struct Run {
     T value[n];
 };
 
-// A matrix with strides. `vector`: 16 bytes lie together and are aligned.
+// A strided matrix. `vector`: chunks of 16 bytes are contiguous and aligned.
 template <class Element, bool along_k, bool vector>
 struct StridedSource {
     using T = Element;
@@ -26,14 +26,14 @@ struct StridedSource {
 
     struct Line {
         const T *data;
-        int lines;  // from this one on
+        int lines;  // number of lines from this one on
     };
     template <int n>
     using Raw = Run<T, n>;
 
-    const T *data;  // of the tile's first line
+    const T *data;  // the tile's first line
     int64_t line_stride, along_stride;
-    int lines, depth;  // lines from the first of the tile on; elements of a line
+    int lines, depth;  // lines from the tile's first one on; elements per line
 
     INFINI_DEVICE StridedSource(const MatmulOperand &operand, int64_t batch, int first, int count,
                                 int depth)

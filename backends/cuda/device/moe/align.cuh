@@ -1,4 +1,4 @@
-// moe_align and prepare_moe_input: pairs (token, choice), grouped by their experts.
+// moe_align and prepare_moe_input: (token, choice) pairs, grouped by expert.
 #pragma once
 
 #include "divide.h"
@@ -12,14 +12,14 @@ struct AlignKeysParams {
 };
 
 struct AlignParams {
-    const uint32_t *first, *order;  // pairs of each group, one group after the other
-    uint32_t *starts;               // of the groups' blocks; before: their lengths
+    const uint32_t *first, *order;  // the pairs of each group, grouped
+    uint32_t *starts;               // starts of the groups' blocks; before: their lengths
     const uint32_t *total;
     int32_t *sorted, *labels;
     int64_t pairs, groups, block, capacity, blocks;
 };
 
-// moe_align of few pairs, by one block.
+// moe_align for few pairs, by one block.
 struct AlignSmallParams {
     const int32_t *ids, *map;
     int32_t *sorted, *labels, *total;
@@ -37,7 +37,7 @@ struct PrepareParams {
 struct MoeSumParams {
     void *y;
     const void *x;
-    int64_t tokens, choices, vectors;  // of a token
+    int64_t tokens, choices, vectors;  // vectors per token
     int64_t y_token, y_step, x_token, x_choice, x_step;
     int32_t whole;
 };
@@ -47,10 +47,10 @@ struct MoeSumParams {
 #ifdef INFINI_DEVICE  // the rest is for the device
 
 #ifdef INFINI_KERNEL_ALIGN_ALIGN
-// Where each place of the blocks gets its pair from, and whose block it is.
+// The pair and the expert of each position in the blocks.
 namespace infini {
 
-// The group that has a place below the total: the last one that begins there or before.
+// The group that contains a position below the total: the last one that begins at or before it.
 INFINI_DEVICE int64_t group_at(const AlignParams &p, int64_t place) {
     int64_t low = 0, high = p.groups;
     while (low < high) {
@@ -83,8 +83,8 @@ INFINI_ENTRY(AlignParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ALIGN_KEYS
-// The group of each pair. kPadded: 0 for id -1, then the experts as a map says; else the experts.
-// Pairs that are left out have the number behind the last group.
+// The group of each pair. kPadded: 0 for id -1, then the experts as mapped; otherwise the experts.
+// Pairs that are left out have the index after the last group.
 using namespace infini;
 
 INFINI_ENTRY(AlignKeysParams, 256, 1) {
@@ -104,7 +104,7 @@ INFINI_ENTRY(AlignKeysParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ALIGN_SIZES
-// The lengths of the groups in whole blocks.
+// The lengths of the groups, rounded up to whole blocks.
 using namespace infini;
 
 INFINI_ENTRY(AlignParams, 256, 1) {
@@ -118,14 +118,14 @@ INFINI_ENTRY(AlignParams, 256, 1) {
 #ifdef INFINI_KERNEL_ALIGN_SMALL
 #include "index/group_rank.cuh"
 
-// moe_align by one block: every warp has a part of the pairs, and counts for it how many go to each
-// group.
+// moe_align by one block: every warp has a chunk of the pairs, and counts how many of them are in
+// each group.
 namespace infini {
 
 constexpr int kThreads = 512, kWarps = kThreads / kWarp;
-constexpr int kGroupBits = 9, kGroups = 1 << kGroupBits;  // as many as there are threads
+constexpr int kGroupBits = 9, kGroups = 1 << kGroupBits;  // the number of threads
 
-// 0 for id -1, then the experts as a map says; -1 for pairs that are left out.
+// 0 for id -1, then the experts as mapped; -1 for pairs that are left out.
 INFINI_DEVICE int group_of(const AlignSmallParams &p, int pair) {
     int id = p.ids[pair];
     if (id < -1 || id >= p.experts) return -1;
@@ -136,8 +136,8 @@ INFINI_DEVICE int group_of(const AlignSmallParams &p, int pair) {
     return id + 1;
 }
 
-// Calls body(pair, group, rank) for a warp's pairs, 32 at a time; those that are left out have a
-// group of -1.
+// Calls body(pair, group, rank) for a warp's pairs, 32 at a time; the group of pairs that are left
+// out is -1.
 template <class Body>
 INFINI_DEVICE void each_pair(const AlignSmallParams &p, const Body &body) {
     const int part = (p.pairs + kThreads - 1) / kThreads * kWarp;
@@ -165,7 +165,7 @@ INFINI_ENTRY(AlignSmallParams, kThreads, 1) {
     });
     __syncthreads();
 
-    // Where the parts of each group begin in it, and where the groups begin.
+    // Where each warp's pairs of each group begin in it, and where the groups begin.
     int count = 0;
     for (int w = 0; w < kWarps; ++w) {
         const int here = next[w][group];
@@ -210,7 +210,7 @@ using namespace infini;
 
 INFINI_ENTRY(PrepareParams, 256, 1) {
     const int64_t i = grid_thread();
-    const uint32_t all = p.first[p.experts];  // pairs that have an expert
+    const uint32_t all = p.first[p.experts];  // pairs with an expert
     if (i <= p.experts) p.offsets[i] = int32_t(p.first[i]);
     if (i < p.experts) {
         const uint32_t count = p.first[i + 1] - p.first[i];
@@ -230,7 +230,7 @@ INFINI_ENTRY(PrepareParams, 256, 1) {
 #ifdef INFINI_KERNEL_ALIGN_SUM
 #include "words.cuh"
 
-// The sum of the rows that a token's experts gave, in vectors of kVector T.
+// The sum of the rows of a token's experts, in vectors of kVector T.
 using namespace infini;
 
 INFINI_ENTRY(MoeSumParams, 256, 1) {
