@@ -1,4 +1,4 @@
-// Where the i-th element (or row) of a tensor lies, in row-major order. For host and device.
+// The offset of the i-th element (or row) of a tensor, in row-major order. For host and device.
 #pragma once
 
 #include "divide.h"
@@ -21,8 +21,8 @@ struct Offsets {
     int64_t size[kMost] = {}, stride[kMost] = {};
 
     Offsets() = default;
-    // Another dimension, inside of those there are; joined to the last one where the strides allow
-    // it, which saves a division.
+    // Adds a new innermost dimension; it is merged into the previous one if the strides allow it,
+    // which saves a division.
     INFINI_BOTH void add(int64_t n, int64_t step) {
         count *= n;
         if (n == 1) return;
@@ -34,7 +34,7 @@ struct Offsets {
             stride[ndim++] = step;
         }
     }
-    // One step for all: offset i is i times this. Only when even().
+    // Whether all offsets are multiples of one step: offset i is i * step().
     INFINI_BOTH bool even() const { return ndim <= 1; }
     INFINI_BOTH int64_t step() const { return ndim ? stride[ndim - 1] : 0; }
 
@@ -45,7 +45,7 @@ struct Offsets {
     }
 
 private:
-    // A function of its own: kernels ask for it in several places.
+    // A separate function, because kernels call it several times.
     INFINI_APART int64_t of_several(int64_t index) const {
         int64_t offset = 0;
         uint64_t rest = uint64_t(index);

@@ -1,4 +1,4 @@
-// Where the i-th element lies in each of several tensors of one shape, in row-major order. For host
+// Offsets of the i-th element in several tensors of the same shape, in row-major order. For host
 // and device.
 #pragma once
 
@@ -21,12 +21,12 @@ struct Places {
     static constexpr int kMost = 8;
     int64_t count = 1;
     int32_t ndim = 1;
-    int32_t large = 0;  // more elements than a Divider takes
+    int32_t large = 0;  // more elements than a Divider supports
     // The innermost dimension comes first.
     Divider divider[kMost];
-    // (One of size 1 if there is none.)
+    // (Size 1 if there are no dimensions.)
     int64_t size[kMost] = {1}, stride[tensors][kMost] = {};
-    int64_t outer[tensors] = {};  // strides of the outermost one, once more
+    int64_t outer[tensors] = {};  // copies of the outermost strides
 
     INFINI_BOTH void at(int64_t index, int64_t (&offset)[tensors]) const {
         if (large) {
@@ -36,7 +36,7 @@ struct Places {
         }
         for (int t = 0; t < tensors; ++t) offset[t] = 0;
         uint32_t rest = uint32_t(index);
-        // Most have few dimensions: those need no loop, and so no loads of what it is about.
+        // Most tensors have few dimensions, and then need no loop and no loads of dividers.
         if (ndim > 1) {
             step(0, rest, offset);
             if (ndim > 2) {

@@ -1,4 +1,4 @@
-// The functions of ptx.cuh in plain C++, for compilers without inline PTX, and how a kernel begins.
+// The functions of ptx.cuh in plain C++, for compilers without inline PTX, and the kernel prologue.
 #pragma once
 
 #ifndef INFINI_ENTRY
@@ -23,7 +23,7 @@ INFINI_DEVICE float rsqrt_approx(float x) { return 1.0f / ::sqrtf(x); }
 INFINI_DEVICE float select_below(float x, float limit, float a, float b) {
     return x < limit ? a : b;
 }
-// A NaN wins.
+// NaN propagates.
 INFINI_DEVICE float max_nan(float a, float b) { return a > b || a != a ? a : b; }
 INFINI_DEVICE float min_nan(float a, float b) { return a < b || a != a ? a : b; }
 
@@ -31,8 +31,8 @@ INFINI_DEVICE float min_nan(float a, float b) { return a < b || a != a ? a : b; 
 
 INFINI_DEVICE float float_from_bf16(uint16_t x) { return __uint_as_float(uint32_t(x) << 16); }
 
-// The exponent is moved to its place in a float; a product with 2^112 sets its bias right, also of
-// subnormals.
+// The exponent is shifted to its position in a float; multiplying by 2^112 adjusts the bias, also
+// of subnormals.
 INFINI_DEVICE float float_from_f16(uint16_t x) {
     const uint32_t sign = uint32_t(x & 0x8000) << 16, rest = uint32_t(x & 0x7fff) << 13;
     const float scaled = __uint_as_float(rest) * 5.192296858534828e33f;  // 2^112
@@ -40,13 +40,13 @@ INFINI_DEVICE float float_from_f16(uint16_t x) {
     return __uint_as_float(bits | sign);
 }
 
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 INFINI_DEVICE uint16_t f16_from_float(float x) {
     const uint32_t sign = float_bits(x) >> 16 & 0x8000, word = float_bits(x) & 0x7fffffff;
     uint32_t half;
     if (word >= 0x47800000)  // 65536 and above
         half = word > 0x7f800000 ? 0x7e00 : 0x7c00;
-    else if (word < 0x38800000)  // subnormal: adding 0.5 puts the rounded bits at the end
+    else if (word < 0x38800000)  // subnormal: adding 0.5 moves the rounded bits to the end
         half = float_bits(__uint_as_float(word) + 0.5f) - 0x3f000000;
     else
         half = (word - 0x38000000 + 0xfff + (word >> 13 & 1)) >> 13;
@@ -63,7 +63,7 @@ INFINI_DEVICE uint32_t bf16x2_from_floats(float low, float high) {
     return bf16_from_float(low) | uint32_t(bf16_from_float(high)) << 16;
 }
 
-// Both halves of two words, by a function of floats.
+// Applies a function of floats to both halves of two words.
 #define INFINI_HALVES(name, type, function)                                                       \
     INFINI_DEVICE uint32_t name(uint32_t a, uint32_t b) {                                         \
         const float low =                                                                         \

@@ -1,14 +1,13 @@
-// Single instructions that CUDA C++ has no name for, and how a kernel begins. Nothing here uses a
-// type of ours: the simulation that tests use defines the guard below and its own functions instead
-// (tests/simulated/cuda/instructions.h), and so do mma.cuh, hopper.cuh and wgmma.cuh.
+// Single instructions without a name in CUDA C++, and the kernel prologue. Nothing here uses types
+// of this project: the simulation for tests defines the guard below and its own functions instead
+// (tests/simulated/cuda/instructions.h), and those of mma.cuh, hopper.cuh and wgmma.cuh.
 #pragma once
 
 #ifndef INFINI_PTX_CUH
 #define INFINI_PTX_CUH
 
-// If the architecture supports programmatic dependent launch, a kernel is launched while the
-// previous one runs, whose results are visible after the wait. Then the next kernel may be
-// launched, which waits in turn.
+// With programmatic dependent launch, a kernel is launched while the previous one runs, and waits
+// for its results. After the wait the next kernel may be launched, which waits in turn.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
 #define INFINI_ADMIT_LATER asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
@@ -38,7 +37,7 @@ namespace infini::ptx {
 
 // ---- Float32 on the special function unit: about 22 bits ----------------------------------------
 
-// Subnormal arguments and results count as 0.
+// Flushes subnormal arguments and results to 0.
 INFINI_DEVICE float exp2_approx(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -49,7 +48,7 @@ INFINI_DEVICE float reciprocal_approx(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
-// For all numbers, branch-free.
+// Branch-free, for all arguments.
 INFINI_DEVICE float divide_full(float a, float b) {
     float y;
     asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
@@ -66,7 +65,7 @@ INFINI_DEVICE float rsqrt_approx(float x) {
     return y;
 }
 
-// x < limit ? a : b of values that are computed anyway: never a branch.
+// x < limit ? a : b, where both are computed anyway: never a branch.
 INFINI_DEVICE float select_below(float x, float limit, float a, float b) {
     float y;
     asm("{\n.reg .pred q;\nsetp.lt.f32 q, %1, %2;\nselp.f32 %0, %3, %4, q;\n}"
@@ -75,7 +74,7 @@ INFINI_DEVICE float select_below(float x, float limit, float a, float b) {
     return y;
 }
 
-// A NaN wins; from sm_80 on.
+// NaN propagates; requires sm_80.
 INFINI_DEVICE float max_nan(float a, float b) {
     float y;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
@@ -99,7 +98,7 @@ INFINI_DEVICE uint16_t f16_from_float(float x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
     return y;
 }
-// What follows is for sm_80 on.
+// The following functions require sm_80.
 INFINI_DEVICE uint16_t bf16_from_float(float x) {
     uint16_t y;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
@@ -148,8 +147,8 @@ INFINI_DEVICE uint32_t subtract_bf16x2(uint32_t a, uint32_t b) {  // a * 1 - b
 
 // ---- Warps of 32, and memory --------------------------------------------------------------------
 
-// The lanes that have this bit of their digits if this lane has it, else those that do not. In C++
-// the compiler would test the bit twice.
+// The lanes whose digit has the same value of one bit as this lane's. From C++ the compiler would
+// test the bit twice.
 INFINI_DEVICE uint32_t match_bit(uint32_t digit, uint32_t bit) {
     uint32_t lanes;
     asm volatile(
@@ -160,7 +159,7 @@ INFINI_DEVICE uint32_t match_bit(uint32_t digit, uint32_t bit) {
     return lanes;
 }
 
-// A policy for data that is read once: it leaves L2 before other data.
+// A cache policy for data that is read once: it is evicted from L2 before other data.
 INFINI_DEVICE uint64_t evict_first() {
     uint64_t policy = 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -168,8 +167,8 @@ INFINI_DEVICE uint64_t evict_first() {
 #endif
     return policy;
 }
-// Prefetches memory to L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, else
-// nothing.
+// Prefetches memory to L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, otherwise a
+// no-op.
 INFINI_DEVICE void prefetch_l2(const void *from, int bytes, uint64_t policy) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(from),
@@ -178,7 +177,7 @@ INFINI_DEVICE void prefetch_l2(const void *from, int bytes, uint64_t policy) {
 #endif
 }
 
-// 16 bytes that are not cached in L1.
+// Loads 16 bytes without caching them in L1.
 INFINI_DEVICE void load_past_l1(uint32_t (&words)[4], const void *from) {
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])

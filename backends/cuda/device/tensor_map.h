@@ -5,8 +5,8 @@
 
 namespace infini {
 
-// Of four sizes, the innermost first. A copy takes a box of it from any place; out-of-bounds
-// elements become zeros.
+// Four dimensions, the innermost first. A copy reads a box at any position; out-of-bounds elements
+// are set to zero.
 struct alignas(64) TensorMap {
     uint64_t words[16];
 };

@@ -9,11 +9,11 @@ struct f16 {
 struct bf16 {
     uint16_t bits;
 };
-// Four bits of exponent, three of mantissa, no infinities (e4m3fn).
+// Four exponent bits, three mantissa bits, no infinities (e4m3fn).
 struct f8 {
     uint8_t bits;
 };
-// BOOL in memory: any byte; all except 0 are true.
+// BOOL in memory: a byte, true unless it is 0.
 struct boolean {
     uint8_t bits;
 };
@@ -49,7 +49,7 @@ inline constexpr bool kIsInteger = !kIsFloat<T> && !kSame<T, boolean> && !kSame<
 template <class T>
 inline constexpr bool kIsSigned = T(-1) < T(0);
 
-// The type of computation for a storage type.
+// The compute type of a storage type.
 template <class T>
 using Compute = Choose<kSame<T, double>, double,
                        Choose<kIsFloat<T>, float, Choose<kSame<T, uint64_t>, uint64_t, int64_t>>>;
@@ -73,7 +73,7 @@ INFINI_DEVICE float to_float(f8 x) {
     return bit_cast<float>(bits | uint32_t(x.bits & 0x80) << 24);
 }
 
-// To nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 INFINI_DEVICE void from_float(f16 &y, float x) { y.bits = ptx::f16_from_float(x); }
 INFINI_DEVICE void from_float(bf16 &y, float x) {
 #if __CUDA_ARCH__ >= 800
@@ -84,7 +84,7 @@ INFINI_DEVICE void from_float(bf16 &y, float x) {
     y.bits = uint16_t(x != x ? bits >> 16 | 0x40u : rounded);
 #endif
 }
-// Values above 448 become 448, including infinities.
+// Saturates at 448, including infinities.
 INFINI_DEVICE void from_float(f8 &y, float x) {
     uint32_t bits = bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
     bits ^= sign;
@@ -95,8 +95,8 @@ INFINI_DEVICE void from_float(f8 &y, float x) {
     y.bits = uint8_t(byte | sign >> 24);
 }
 
-// A double as a float that remembers whether it was exact (in its last bit), so that rounding it
-// again to 16 bits or fewer gives what rounding once would have given.
+// Rounds a double to odd: the last bit of the float records whether it was exact, so that rounding
+// it again to 16 bits or fewer gives the same as rounding once.
 INFINI_DEVICE float round_to_odd(double x) {
     float near = float(x);
     double back = near;
@@ -109,7 +109,7 @@ INFINI_DEVICE float round_to_odd(double x) {
 // ---- Limits -------------------------------------------------------------------------------------
 
 template <class T>
-INFINI_DEVICE constexpr T largest() {  // of integers
+INFINI_DEVICE constexpr T largest() {  // for integers
     if constexpr (kIsSigned<T>)
         return T(~(uint64_t(1) << 63) >> (64 - 8 * sizeof(T)));
     else
@@ -137,9 +137,9 @@ INFINI_DEVICE C not_a_number() {
         return bit_cast<float>(uint32_t(0x7fc00000));
 }
 
-// ---- Any storage type to and from any type of computation ---------------------------------------
+// ---- Any storage type to and from any compute type ----------------------------------------------
 
-// A float as an integer, towards zero: beyond the range its end, for NaN 0.
+// Truncates a float to an integer, with saturation; 0 for NaN.
 template <class T, class C>
 INFINI_DEVICE T saturated(C x) {
     constexpr int kDigits = 8 * int(sizeof(T)) - kIsSigned<T>;
@@ -176,7 +176,7 @@ INFINI_DEVICE C convert(T x) {
     }
 }
 
-// Two neighbours at once, which takes one instruction where the hardware has it.
+// Converts two neighbours, in one instruction if the hardware supports it.
 template <class T>
 INFINI_DEVICE uint32_t pack_pair(float low, float high) {
     static_assert(sizeof(T) == 2);

@@ -1,9 +1,9 @@
-// The products of a warpgroup (wgmma, sm_90a) with 64 rows: in a separate file, because the
-// register lists are long.
+// Warpgroup products (wgmma, sm_90a) with 64 rows; in a separate file, because the register lists
+// are long.
 //
-// Thread (g, t) of warp w has of d [64, n] what mma has of rows 16 w .. 16 w + 15; see mma.cuh.
-// Operands in shared memory are given by descriptors; see hopper.cuh. `add` false: d is
-// overwritten.
+// Thread (g, t) of warp w holds those elements of d [64, n] that mma has for rows 16 w .. 16 w +
+// 15; see mma.cuh. Operands in shared memory are given by descriptors; see hopper.cuh. If `add` is
+// false, d is overwritten.
 #pragma once
 
 #include "hopper.cuh"
@@ -15,7 +15,7 @@ namespace infini {
 
 // clang-format off
 
-// Registers of d: their names in the text, and as operands.
+// Registers of d: their names in the assembly text, and as operands.
 #define INFINI_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define INFINI_NAMES_16 INFINI_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define INFINI_NAMES_32 \
@@ -41,8 +41,8 @@ namespace infini {
 #define INFINI_WGMMA(type, n, d) \
     "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" d "}, "
 
-// One product; a and b together, and what is turned. Texts have names of registers, then operands
-// follow.
+// One product; a and b, and whether they are transposed. The texts contain register names, followed
+// by the operands.
 #define INFINI_ONE(type, n, d, ab, add, turned, ...) \
     asm volatile(INFINI_BEGIN(add) \
                  INFINI_WGMMA(type, n, d) ab ", p, 1, 1, " turned ";\n}\n" __VA_ARGS__)
@@ -55,7 +55,7 @@ namespace infini {
                  INFINI_WGMMA(type, n, d) a ", " b ", p, 1, 1, 0, 0;\n" \
                  INFINI_NEXT(type, n, d, a, b, "2") INFINI_NEXT(type, n, d, a, b, "4") \
                  INFINI_NEXT(type, n, d, a, b, "6") "}\n" __VA_ARGS__)
-// Four, of a in registers and 64 rows.
+// Four products, with a in registers and 64 rows.
 #define INFINI_NEXT_ROWS(type, n, d, a, b, place) \
     "add.s64 y, " b ", " place ";\n" INFINI_WGMMA(type, n, d) a ", y, q, 1, 1, 1;\n"
 #define INFINI_ROWS(type, n, d, a, a16, a32, a48, b, add, ...) \
@@ -82,7 +82,7 @@ INFINI_DEVICE void wgmma(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
                  : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// a [64, 16] with neighbours along its rows, of which there are 64 in a panel.
+// a [64, 16] with neighbours along its rows, 64 of which form a panel.
 template <class T>
 INFINI_DEVICE void wgmma_turned(float (&d)[2][4], uint64_t a, uint64_t b, bool add) {
     INFINI_TYPED(INFINI_ONE, "16", INFINI_NAMES_8, "%8, %9", "%10", "1, 0",
@@ -94,8 +94,8 @@ INFINI_DEVICE void wgmma_turned(float (&d)[4][4], uint64_t a, uint64_t b, bool a
                  : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// Four at a time: the compiler goes over the lists of registers once for all, which takes a good
-// part of its time. a [64, 64] and b [64, n], panels with neighbours along k.
+// Four at a time: the compiler then processes the register lists once, which saves much of its
+// time. a [64, 64] and b [64, n], panels with neighbours along k.
 template <class T>
 INFINI_DEVICE void wgmma_panel(float (&d)[8][4], uint64_t a, uint64_t b, bool add) {
     INFINI_TYPED(INFINI_PANEL, "64", INFINI_NAMES_32, "%32", "%33", "%34",
@@ -107,7 +107,7 @@ INFINI_DEVICE void wgmma_panel(float (&d)[16][4], uint64_t a, uint64_t b, bool a
                  : INFINI_TILES_16 : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// a [64, 64] in registers, b [64, n] of rows that follow one another, neighbours along n.
+// a [64, 64] in registers, b [64, n] with consecutive rows, neighbours along n.
 template <class T>
 INFINI_DEVICE void wgmma_rows(float (&d)[8][4], const uint32_t (*a)[4], uint64_t b, bool add) {
     INFINI_TYPED(INFINI_ROWS, "64", INFINI_NAMES_32, "{%32, %33, %34, %35}",

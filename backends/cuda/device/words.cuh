@@ -1,4 +1,4 @@
-// Words of one or several elements, moved by one access where the address is aligned.
+// Words of one or several elements, moved by one access if the address is aligned.
 #pragma once
 
 namespace infini {
@@ -30,7 +30,7 @@ INFINI_DEVICE void store_word(void *to, const W &word, bool whole) {
     for (unsigned i = 0; i < sizeof(W) / sizeof(E); ++i) static_cast<E *>(to)[i] = parts.part[i];
 }
 
-// n elements, by one access if they are aligned.
+// n elements, in one access if they are aligned.
 template <int n, class T>
 INFINI_DEVICE Vec<T, n> load_some(const T *from, bool whole) {
     return load_word<Vec<T, n>, T>(from, whole);

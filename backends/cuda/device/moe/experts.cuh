@@ -1,5 +1,5 @@
-// Mixtures of experts: grouped products. A pair is a token and one of its choices; the pairs that
-// have an expert are sorted by it, and what belongs to the one at place i is row i.
+// Mixture-of-experts: grouped products. A pair is a token and one of its choices; the pairs with an
+// expert are sorted by expert, and row i belongs to the i-th of them.
 #pragma once
 
 #ifndef INFINI_DEVICE
@@ -9,41 +9,41 @@
 namespace infini {
 
 struct SortPairsParams {
-    const int *ids;  // [pairs]: experts; what is none gives nothing
+    const int *ids;  // [pairs] experts; an invalid expert contributes nothing
     int pairs, experts, tile;
-    // Of the blocks that moe_align made, if ids are to be found there (null: they are given).
+    // The blocks of moe_align, if ids are to be derived from them (null: they are given).
     const int *sorted, *labels, *used;
-    int positions, labelled, *place;  // place: [pairs], for the position of a pair
-    // Results. starts, tiles: [experts + 1], where the rows and the tiles of rows of an expert
-    // begin; cursors: [experts]; order: [pairs], the pair of a row; rows: [pairs], the row of a
-    // pair or -1.
+    int positions, labelled, *place;  // place: [pairs], the position of each pair
+    // Results. starts, tiles: [experts + 1], the first row and the first tile of rows of each
+    // expert; cursors: [experts]; order: [pairs], the pair of each row; rows: [pairs], the row of
+    // each pair or -1.
     int *starts, *tiles, *cursors, *order, *rows;
 };
 
-// Rows times their expert's matrix [n, k], all rows of a tile of one expert.
+// Multiplies rows by their expert's matrix [n, k]; all rows of a tile have the same expert.
 struct ExpertsParams {
-    const void *a;                // rows, dense; or tokens
-    const void *weights;          // all matrices, one after the other
-    const void *const *pointers;  // or each by itself; null: not so
-    const uint8_t *scales;        // of MXFP4: one for 32 elements
+    const void *a;                // dense rows, or tokens
+    const void *weights;          // all matrices, contiguous
+    const void *const *pointers;  // or one pointer per matrix; null: not used
+    const uint8_t *scales;        // MXFP4: one per 32 elements
     const void *bias;             // [experts, n]; may be null
     void *c;
     int64_t c_row;
     const int *starts, *tiles, *order;
-    int experts, choices, n, k, tiles_n;  // choices 0: a has rows
+    int experts, choices, n, k, tiles_n;  // choices 0: a contains rows
 };
 
-// out[token] = the sum of its rows, times their scales.
+// out[token] = the sum of its rows times their scales.
 struct SumPairsParams {
     void *out;
     const void *rows;     // [rows, columns]
     const float *scales;  // [tokens, choices]; null: 1
-    const int *places;    // [tokens, choices]: the row, or -1
+    const int *places;    // [tokens, choices]: row index, or -1
     int64_t tokens, columns;
     int choices;
 };
 
-// Pointers that the host knows, for the device.
+// Pointers passed from the host to the device.
 struct StorePointersParams {
     static constexpr int kMost = 480;
     const void **to;
@@ -60,9 +60,9 @@ struct StorePointersParams {
 #include "matmul/simt_tile.cuh"
 #include "quant/mxfp4_source.cuh"
 
-// Rows times the matrices of their experts: a block for each tile, which has rows of one expert
-// only. The host gives T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro;
-// kVector: rows of a and of the weights are aligned vectors; kMxfp4: the weights are codes.
+// Multiplies rows by the matrices of their experts, one block per tile. The rows of a tile have the
+// same expert. The host defines T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with
+// kMicro; kVector: rows of a and of the weights are aligned vectors; kMxfp4: the weights are codes.
 namespace infini {
 
 #if INFINI_MMA
@@ -71,7 +71,7 @@ using Product = MmaTile<T, kRows, kColumns, kWarpsM, kWarpsN, true, true>;
 using Product = PlainTile<float, kRows, kColumns, kMicro>;
 #endif
 
-// Rows of a, or the tokens of the pairs that rows are for.
+// Rows of a, or the tokens of the rows' pairs.
 struct RowSource : StridedSource<T, true, kVector> {
     using Base = StridedSource<T, true, kVector>;
     using Line = typename Base::Line;
@@ -105,7 +105,7 @@ INFINI_DEVICE auto expert_matrix(const ExpertsParams &p, int expert, int column)
     }
 }
 
-// Stores rows, with the bias.
+// Stores rows with the bias.
 struct StoreRows {
     const ExpertsParams &p;
     int64_t row;
@@ -142,7 +142,7 @@ INFINI_ENTRY(infini::ExpertsParams, infini::Product::kThreads, 1) {
     using namespace infini;
     const int tile = int(blockIdx.x / p.tiles_n), column = int(blockIdx.x % p.tiles_n) * kColumns;
     if (tile >= p.tiles[p.experts]) return;
-    // The last expert whose tiles begin here or before.
+    // The last expert whose tiles begin at or before this one.
     int expert = 0;
     for (int beyond = p.experts; beyond - expert > 1;) {
         const int middle = (expert + beyond) / 2;
@@ -168,10 +168,10 @@ INFINI_ENTRY(infini::ExpertsParams, infini::Product::kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_EXPERTS_SORT
-// Sorts pairs by their expert: counts, then starts, then places. The order inside an expert is left
-// to chance, and nothing depends on it: a row's results are its own. The host gives kPhase: 0, all
-// by one block; else a part of it: 1 and 3 by many blocks, 2 by one. What comes before 1 is then
-// for kPhase 4.
+// Sorts pairs by expert in three steps: counts, starts, positions. The order of an expert's pairs
+// is not deterministic, but does not affect the results, because rows are independent. The host
+// defines kPhase: 0 does everything in one block; otherwise 1 and 3 run in many blocks and 2 in
+// one, and kPhase 4 runs the preparation for 1.
 namespace infini {
 
 constexpr int kThreads = 512;
@@ -182,7 +182,8 @@ INFINI_DEVICE int expert_of(const SortPairsParams &p, int pair) {
     return id >= 0 && id < p.experts ? id : -1;
 }
 
-// The row of each pair; of several positions the last counts. `place` is -1 everywhere before.
+// Stores the row of each pair; of several positions the last one counts. `place` must be filled
+// with -1 before.
 INFINI_DEVICE void find_places(const SortPairsParams &p) {
     int used = *p.used;
     used = used < 0 ? 0 : used < p.positions ? used : p.positions;
@@ -192,7 +193,7 @@ INFINI_DEVICE void find_places(const SortPairsParams &p) {
     }
 }
 
-// The sum of the values of all threads before this one; `total` of all. Called by all.
+// The exclusive prefix sum over the threads; `total` of all. Called by all threads.
 INFINI_DEVICE int scan_block(int value, int &total) {
     INFINI_SHARED int sums[kThreads / kWarp];
     int inclusive = value;
@@ -201,7 +202,7 @@ INFINI_DEVICE int scan_block(int value, int &total) {
         const int other = shuffle_up(inclusive, step);
         if (lane() >= step) inclusive += other;
     }
-    __syncthreads();  // the last sums have been read
+    __syncthreads();  // the previous sums have been read
     if (lane() == kWarp - 1) sums[warp()] = inclusive;
     __syncthreads();
     int before = 0;
@@ -264,7 +265,7 @@ INFINI_ENTRY(infini::SortPairsParams, infini::kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_EXPERTS_SUM
-// The rows of a token's pairs, summed in the order of its choices. The host gives T and kVector:
+// Sums the rows of each token's pairs, in the order of its choices. The host defines T and kVector:
 // rows are multiples of 16 bytes.
 INFINI_ENTRY(infini::SumPairsParams, 256, 1) {
     using namespace infini;
@@ -289,7 +290,7 @@ INFINI_ENTRY(infini::SumPairsParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_EXPERTS_STORE
-// Writes pointers that came with the launch.
+// Stores pointers that were passed as kernel parameters.
 INFINI_ENTRY(infini::StorePointersParams, 256, 1) {
     for (int i = int(threadIdx.x); i < p.count; i += 256) p.to[i] = p.pointers[i];
 }

@@ -1,4 +1,4 @@
-// Gates of mixtures of experts: top-k routing. Strides in elements.
+// Gates of mixture-of-experts layers: top-k routing. Strides are in elements.
 #pragma once
 
 #include "divide.h"
@@ -12,13 +12,13 @@ struct GateParams {
     int32_t *indices;
     const void *x;
     const float *bias;
-    float *room;  // where shared memory does not suffice: for each warp of the grid
+    float *room;  // workspace of each warp in the grid, if shared memory does not suffice
     int64_t rows, x_row, x_step, bias_step;
     int64_t value_row, value_step, index_row, index_step;
-    int32_t experts, chosen;  // of each row
+    int32_t experts, chosen;  // chosen: per row
     int32_t slots;            // entries of a row of results: more than are chosen have no expert
     int32_t groups, keep;
-    int32_t shared;  // entries behind the chosen ones, for experts that all share
+    int32_t shared;  // entries after the chosen ones, for shared experts
     int32_t normalise, scaled;
     float cap, factor;
 };
@@ -27,30 +27,31 @@ struct GateParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// A score for every expert, the best of them, and their weights: a warp for each row. T: the type
-// of the logits. kGate: which gate. kBias: a bias takes part in the choice.
+// Computes a score for every expert, selects the best, and computes their weights. One warp per
+// row. T: the type of the logits. kGate: the kind of gate. kBias: a bias is added for the
+// selection.
 namespace infini {
 
 constexpr int kWarps = 4;
 constexpr bool kSoftmax = kGate == kTopkSoftmax || kGate == kMoeSoftmax;
 constexpr bool kGrouped = kGate == kTopkRouter || kGate == kFusedGate;
 
-// Working memory of a row.
+// Workspace of a row.
 struct Row {
     float *score;
-    uint32_t *key;    // of the choice; 0: taken
-    uint32_t *group;  // keys of groups; then the experts that are chosen
+    uint32_t *key;    // sort key of each expert; 0: already taken
+    uint32_t *group;  // keys of groups; later the chosen experts
     int experts;
 };
 
-// In the order of the values; NaN comes last, both zeros are equal. Never 0.
+// Keys in the order of the values; NaN comes last, both zeros are equal. Never 0.
 INFINI_DEVICE uint32_t key_of(float value) {
     const uint32_t bits = bit_cast<uint32_t>(value + 0.0f);
     if (value != value) return 1;
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-// The number of the greatest key, of equal ones the first; it is taken.
+// Takes the greatest key and returns its index; of equal keys, the first.
 INFINI_APART int take_greatest(uint32_t *keys, int count) {
     uint64_t best = 0;
     for (int i = lane(); i < count; i += kWarp) {
@@ -103,17 +104,17 @@ INFINI_DEVICE void sigmoid(const Row &row) {
     sync_warp();
 }
 
-// Whether a comes before b when the largest come first.
+// Whether a comes before b in descending order.
 INFINI_DEVICE bool before(float a, float b) { return a > b || (b != b && a == a); }
 
-// Only the `keep` best groups can be chosen from: others have the key of `masked`. A group counts
-// by the sum of its two best.
+// Restricts the choice to the `keep` best groups: the others get the key of `masked`. A group is
+// ranked by the sum of its two best scores.
 INFINI_DEVICE void mask_groups(const GateParams &p, const Row &row, float masked) {
     const int size = row.experts / p.groups;
 #pragma unroll 1
     for (int g = lane(); g < p.groups; g += kWarp) {
         float first = 0, second = 0;
-        int at = g % size;  // lanes then read from different banks
+        int at = g % size;  // so that lanes access different banks
 #pragma unroll 2
         for (int j = 0; j < size; ++j) {
             const int i = g * size + at;
@@ -165,7 +166,7 @@ INFINI_DEVICE void write(const GateParams &p, const Row &row, int64_t number) {
         values[i * p.value_step] = value;
         indices[i * p.index_step] = index;
     }
-    sync_warp();  // the row's memory is used again
+    sync_warp();  // the row's memory is reused
 }
 
 }  // namespace infini
@@ -187,7 +188,7 @@ INFINI_ENTRY(GateParams, kWarps *kWarp, 1) {
             row.score[i] = value;
         }
         sync_warp();
-        // Without a bias the raw values choose as well, and do not underflow.
+        // Without a bias the raw values are used for the selection, as they do not underflow.
         const bool early = !kBias && !kGrouped;
         if (early) {
             set_keys(p, row);

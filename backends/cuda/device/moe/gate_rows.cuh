@@ -5,7 +5,7 @@
 
 namespace infini {
 
-// `kind` as in infiniopFusedMoeActivation_t: silu, silu(gate) * up, or one with soft limits.
+// `kind`: see infiniopFusedMoeActivation_t: silu, silu(gate) * up, or a variant with soft limits.
 INFINI_DEVICE float gate_value(int kind, float gate, float up) {
     const float sigmoid = 1.0f / (1.0f + expf(-gate));
     if (kind == 0) return gate * sigmoid;
@@ -15,8 +15,8 @@ INFINI_DEVICE float gate_value(int kind, float gate, float up) {
 
 }  // namespace infini
 
-// Rows after the first product of a feed-forward block to what the second one takes. The host gives
-// T and kVector: rows are multiples of 16 bytes.
+// Applies the activation to the rows between the first and the second product of a feed-forward
+// block. The host defines T and kVector: rows are multiples of 16 bytes.
 INFINI_ENTRY(infini::GateRowsParams, 256, 1) {
     using namespace infini;
     constexpr int kRun = kVector ? kWide<T> : 1;

@@ -1,4 +1,4 @@
-// causal_softmax. Strides in elements.
+// causal_softmax. Strides are in elements.
 #pragma once
 
 #include "places.h"
@@ -9,7 +9,7 @@ struct CausalParams {
     void *y;
     const void *x;
     Places<2> rows;
-    int64_t columns, lines;  // rows of a matrix
+    int64_t columns, lines;  // rows per matrix
     int64_t y_step, x_step;
     int32_t whole;
 };
@@ -20,9 +20,9 @@ struct CausalParams {
 
 #include "words.cuh"
 
-// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind.
-// kRowThreads threads for each row, vectors of kVector elements. What is cut off is never read.
-// kHeld: the row is kept in registers, else it is read three times.
+// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, followed by
+// zeros. kRowThreads threads per row, vectors of kVector elements. Masked elements are never read.
+// kHeld: the row is kept in registers, otherwise it is read three times.
 namespace infini {
 
 constexpr int kThreads = 256, kRounds = 4, n = kVector;
@@ -35,7 +35,7 @@ INFINI_DEVICE float fold_row(float value, Fold fold) {
         return fold_warp(value, fold);
 }
 
-// Vector i of a row of which `kept` elements count: the others are -inf.
+// Vector i of a row with `kept` valid elements; the others are -inf.
 INFINI_DEVICE void read(const CausalParams &p, const T *x, int64_t i, int64_t kept, float (&v)[n]) {
     if ((i + 1) * n <= kept) {
         widen(load_some<n>(x + i * n * p.x_step, p.whole), v);
@@ -53,7 +53,7 @@ using namespace infini;
 INFINI_ENTRY(CausalParams, kThreads, 1) {
     const int thread = int(threadIdx.x) % kRowThreads;
     const int64_t row = int64_t(blockIdx.x) * (kThreads / kRowThreads) + threadIdx.x / kRowThreads;
-    if (row >= p.rows.count) return;  // of whole warps
+    if (row >= p.rows.count) return;  // uniform in a warp
     int64_t offset[2];
     p.rows.at(row, offset);
     T *y = static_cast<T *>(p.y) + offset[0];

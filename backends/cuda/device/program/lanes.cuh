@@ -1,5 +1,5 @@
-// Threads that work on the same rows: lanes. Along rows they are neighbours, a part of a warp or
-// the whole block; across rows they are kColumns apart.
+// Lanes: threads that process the same rows. Along rows they are adjacent (part of a warp or the
+// whole block); across rows they are kColumns apart.
 #pragma once
 
 namespace infini {
@@ -11,13 +11,13 @@ INFINI_DEVICE int my_group() {
     return kAcross ? int(threadIdx.x) % kColumns : int(threadIdx.x) / kLanes;
 }
 
-// Joins the folds of all lanes, in a fixed order; every lane gets the result. Called by all
+// Combines the folds of all lanes in a fixed order; every lane gets the result. Called by all
 // threads.
 template <class Folds>
 INFINI_DEVICE void join_lanes(Folds &folds) {
     if constexpr (kAcross) {
         INFINI_SHARED Folds parts[kLanes][kColumns];
-        __syncthreads();  // the last call's parts have been read
+        __syncthreads();  // the previous call's partial results have been read
         parts[my_lane()][my_group()] = folds;
         __syncthreads();
         folds = parts[0][my_group()];
@@ -28,7 +28,7 @@ INFINI_DEVICE void join_lanes(Folds &folds) {
 #pragma unroll
         for (int mask = kNear / 2; mask > 0; mask /= 2) {
             Folds other = shuffle_xor(folds, mask);
-            // Both have to join in the same order.
+            // Both lanes must combine in the same order.
             if (lane() & mask) {
                 other.join(folds);
                 folds = other;
@@ -36,7 +36,7 @@ INFINI_DEVICE void join_lanes(Folds &folds) {
                 folds.join(other);
             }
         }
-        if constexpr (kLanes > kWarp) {  // the block's only row
+        if constexpr (kLanes > kWarp) {  // the block has only one row
             constexpr int kWarps = kLanes > kWarp ? kLanes / kWarp : 1;
             INFINI_SHARED Folds parts[kWarps];
             __syncthreads();

@@ -1,8 +1,7 @@
-// Maps: every element on its own. The text before this gives locate(), and Pass0 with fetch() and
-// body().
+// Elementwise maps. The generated text before this file defines locate(), and Pass0 with fetch()
+// and body().
 //
-// A block takes kUnroll vectors for each of its threads; all are on their way before the first is
-// used.
+// Each thread of a block processes kUnroll vectors; all are loaded before the first is used.
 #pragma once
 
 namespace infini {
@@ -29,7 +28,7 @@ INFINI_ENTRY(Params, kThreads, 1) {
     constexpr int kBlock = kThreads * kUnroll;  // vectors
     const MapRun run{p};
     const int64_t first = int64_t(blockIdx.x) * kBlock;
-    // Elements for one at a time: those that do not fill a vector, or all of the block.
+    // Single elements: those that do not fill a vector, or all elements of the block.
     int64_t element, end = p.count;
     if (kVec == 1 || p.wide) {
         const int64_t vectors = p.count / kVec;

@@ -1,12 +1,12 @@
-// Maps that read some tensors transposed: a tile of each goes through shared memory, so that reads
-// and writes are both coalesced. Vectors are along the last dimension, those
-// tensors along the one that p.turned says.
+// Maps that read some tensors transposed: a tile of each goes through shared memory, so that both
+// reads and writes are coalesced. Vectors extend along the last dimension, those of the transposed
+// tensors along dimension p.turned.
 #pragma once
 
 namespace infini {
 
 INFINI_ENTRY(Params, kThreads, 1) {
-    // Which tile: `down` counts along the turned dimension, `across` along the vectors.
+    // The tile index: `down` along the transposed dimension, `across` along the vectors.
     int64_t rest = blockIdx.x;
     const int64_t across = rest % p.tiles_across;
     rest /= p.tiles_across;
@@ -21,7 +21,7 @@ INFINI_ENTRY(Params, kThreads, 1) {
     read_tiles(p, base, tiles, int(lines), int(columns));
     __syncthreads();
 
-    constexpr int kVectors = kTile / kVec;  // in a line of the tile
+    constexpr int kVectors = kTile / kVec;  // per line of the tile
     constexpr int kSteps = (kTile * kVectors + kThreads - 1) / kThreads;
     Place at[kSteps];
     In<kVec> in[kSteps];

@@ -1,6 +1,7 @@
-// Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have
-// kChunks vectors each; those of the first pass are all on their way before one is used. kFull: these
-// are all of the row. kAhead: of all passes, because few rows wait for the latency of memory.
+// Rows held in registers: memory is read once. A row is processed by kLanes threads with kChunks
+// vectors each; the loads of the first pass are all issued before one is used. kFull: the vectors
+// cover the row exactly. kAhead: loads of all passes are issued first, because few rows cannot hide
+// the latency of memory.
 #pragma once
 
 #include "lanes.cuh"
@@ -33,7 +34,8 @@ struct HeldRun {
         for (int k = 0; k < kChunks; ++k) {
             if (!mine(k)) continue;
             const Place at = locate(p, base, element(k));
-            // Later passes read what all rows share, from a cache: it need not wait in registers.
+            // Later passes read data shared by all rows from a cache, without keeping it in
+            // registers.
             if constexpr (!Pass::kFirst && !kAhead) Pass::fetch(p, at, in[k]);
             Pass::body(p, at, element(k), in[k], held[k], rows, folds);
         }

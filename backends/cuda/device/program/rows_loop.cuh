@@ -1,6 +1,6 @@
-// Rows that are read again in each pass: long ones, and columns. Their elements may be split
-// over blocks (blockIdx.y): then a launch does one pass, and leaves partial folds in memory which
-// the launches after it join first.
+// Rows that are read again in each pass: long ones, and columns. Their elements may be split over
+// blocks (blockIdx.y): then each launch does one pass and stores partial folds, which the next
+// launches combine first.
 #pragma once
 
 #include "lanes.cuh"
@@ -17,7 +17,7 @@ struct LoopRun {
     INFINI_DEVICE LoopRun(const Params &p, int64_t row, const Place &base, bool here)
         : p(p), row(row), base(base), here(here) {}
 
-    // In vectors along rows, in elements across them.
+    // Vectors along rows, elements across them.
     static constexpr int kStep = kAcross ? 1 : kVec;
 
     template <class Pass>
@@ -51,7 +51,7 @@ struct LoopRun {
             Pass::finish(p, base, rows, folds, here && my_lane() == 0);
         }
     }
-    // What an earlier launch has folded.
+    // The folds of an earlier launch.
     template <class Pass>
     INFINI_DEVICE void join(bool writes) {
         typename Pass::Folds folds;

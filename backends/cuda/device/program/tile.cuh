@@ -5,7 +5,7 @@
 namespace infini {
 
 // tile[a][b] = from[a * apart + b], by all threads of the block; `width` neighbours at a time. The
-// pitch avoids bank conflicts both ways.
+// pitch avoids bank conflicts in both directions.
 template <int width, class T, int size, int pitch, class Index>
 INFINI_DEVICE void read_tile(T (&tile)[size][pitch], const T *from, Index apart, int lines,
                              int columns) {

@@ -1,16 +1,16 @@
-// What the text of programs calls: coordinates, folds.
+// Functions called by generated programs: coordinates and folds.
 #pragma once
 
 namespace infini {
 
 // ---- Coordinates --------------------------------------------------------------------------------
 
-// Division of indices that 32 bits cannot hold; rare enough to be slow.
+// Division of indices that exceed 32 bits; rare, so it may be slow.
 struct WideDivider {
     int64_t divisor;
 };
 
-// Takes the innermost coordinate off an index.
+// Splits the innermost coordinate off an index.
 INFINI_DEVICE int32_t take(int32_t &rest, const Divider &divider) {
     const Quotient q = divider.split(uint32_t(rest));
     rest = int32_t(q.quotient);
@@ -22,11 +22,11 @@ INFINI_DEVICE int64_t take(int64_t &rest, const WideDivider &divider) {
     return remainder;
 }
 
-// ---- Folds, by the numbers of infini/program.h --------------------------------------------------
+// ---- Folds, in the numbering of infini/program.h ------------------------------------------------
 
 enum FoldKind { kSum = 1, kProd, kMax, kMin, kAny, kAll, kArgMax, kArgMin };
 
-// A number and which element of its row it was; -1: none yet.
+// A value and its index in the row; -1: none yet.
 template <class V>
 struct Arg {
     V value;
@@ -77,13 +77,13 @@ INFINI_DEVICE void join_fold(V &value, const V &other) {
     value = joined<kind>(value, other);
 }
 
-// Does a take the place of b? The first NaN wins.
+// Whether a replaces b. The first NaN wins.
 template <int kind, class V>
 INFINI_DEVICE bool beats(V a, V b) {
     if (b != b) return false;
     return a != a || (kind == kArgMax ? a > b : a < b);
 }
-// The first of equals stays, whatever the order in which they are joined.
+// The first of equal values is kept, whatever the order of combination.
 template <int kind, class V>
 INFINI_DEVICE void join_fold(Arg<V> &value, const Arg<V> &other) {
     if (other.index < 0) return;
@@ -92,8 +92,8 @@ INFINI_DEVICE void join_fold(Arg<V> &value, const Arg<V> &other) {
     if (value.index < 0 || better || (same && other.index < value.index)) value = other;
 }
 
-// The values of a vector: all of one row (by pairs, which neither waits long nor rounds much), or
-// one for each row.
+// Folds the values of a vector: all of one row (pairwise, for short dependency chains and small
+// rounding errors), or one per row.
 template <int kind, int rows, int n, class V>
 INFINI_DEVICE void fold_values(V (&folds)[rows], const V (&values)[n]) {
     if constexpr (rows == 1) {
@@ -110,8 +110,8 @@ INFINI_DEVICE void fold_values(V (&folds)[rows], const V (&values)[n]) {
         for (int i = 0; i < rows; ++i) folds[i] = joined<kind>(folds[i], values[i]);
     }
 }
-// The same of elements from `first` on. A thread comes to the elements of a row in their order, so
-// that an equal one is never the first.
+// The same for elements from `first` on. A thread processes the elements of a row in order, so a
+// later equal value never replaces an earlier one.
 template <int kind, int rows, int n, class V, class Index>
 INFINI_DEVICE void fold_arg(Arg<V> (&folds)[rows], const V (&values)[n], Index first) {
 #pragma unroll

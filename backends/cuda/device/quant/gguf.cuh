@@ -1,4 +1,4 @@
-// Weights in the block formats of GGUF files: expanded, and multiplied with few rows.
+// Weights in the block formats of GGUF files: dequantisation, and products with few rows.
 #pragma once
 
 #include "places.h"
@@ -9,25 +9,25 @@ struct GgufDequantizeParams {
     void *out;
     const uint8_t *packed;
     Places<2> rows;     // of the output and the packed bytes
-    int64_t units;      // of 32 elements in a row
-    int64_t row_bytes;  // of interleaved rows
+    int64_t units;      // units of 32 elements per row
+    int64_t row_bytes;  // for interleaved rows
     int32_t word;       // bytes that may be loaded together: 1, 2 or 4
     int32_t whole;      // four elements of the output may be stored together
 };
 
-// The input as 8-bit integers; see the declaration of linear_gguf.
+// The input quantised to 8-bit integers; see the declaration of linear_gguf.
 struct GgufQuantizeParams {
     const void *x;
-    int64_t units;  // of all rows
+    int64_t units;  // in all rows
     int8_t *codes;
     float *scales, *sums;  // of the units; sums are scale * (sum of the codes)
     int32_t *totals;       // sums of the codes
-    void *rounded;         // or, instead of these, the numbers that they mean
+    void *rounded;         // or, instead of these, the dequantised values
 };
 
 struct GgufMultiplyParams {
     void *out;
-    const void *x;  // or, if it was quantised, the rest
+    const void *x;  // if the input was quantised, the other fields are used
     const int8_t *codes;
     const float *scales, *sums;
     const int32_t *totals;
@@ -46,8 +46,8 @@ struct GgufMultiplyParams {
 
 #if defined(INFINI_KERNEL_GGUF_DEQUANTIZE) || defined(INFINI_KERNEL_GGUF_MULTIPLY)
 // A unit of 32 elements is read by four threads: each has elements [4 part, 4 part + 4) and the
-// same of the second half. kFormat is GGML's number of the type. kInterleaved: rows come in groups of
-// 8, with the first number or word of each row, then the second of each, and so on.
+// corresponding ones of the second half. kFormat is GGML's number of the type. kInterleaved: rows
+// are in groups of 8, with the first value or word of each row, then the second of each, and so on.
 namespace infini {
 
 constexpr bool kLarge = kFormat >= 12;  // blocks of 256 elements
@@ -74,7 +74,7 @@ INFINI_DEVICE uint32_t load_bytes(const uint8_t *from, int word) {
 INFINI_DEVICE float load_half(const uint8_t *from) {
     return convert<float>(f16{uint16_t(from[0] | uint32_t(from[1]) << 8)});
 }
-// Four bits to the fifth bits of four bytes.
+// Moves four bits to the fifth bit of each of four bytes.
 INFINI_DEVICE uint32_t spread_bits(uint32_t bits) {
     return (bits & 1) << 4 | (bits & 2) << 11 | (bits & 4) << 18 | (bits & 8) << 25;
 }
@@ -82,13 +82,13 @@ INFINI_DEVICE uint32_t spread_bits(uint32_t bits) {
 struct GgufPiece {
     uint32_t low, high;  // four codes each; those of Q8_0 are signed
     float scale, minimum;
-    int part[2];  // of Q6_K: integers that the scale is multiplied with, for low and high
+    int part[2];  // Q6_K: integer factors of the scale, for low and high
 };
 
-// Where a row begins.
+// The start of a row.
 struct GgufRow {
-    const uint8_t *data;  // of its group, if it is interleaved
-    int lane;             // in the group
+    const uint8_t *data;  // of its group, if interleaved
+    int lane;             // index in the group
     int word;             // bytes that may be loaded together
 
     INFINI_DEVICE GgufRow(const uint8_t *weight, int64_t row, int64_t row_bytes, int together)
@@ -98,7 +98,8 @@ struct GgufRow {
     INFINI_DEVICE GgufRow(const uint8_t *row, int together) : data(row), lane(0), word(together) {}
 };
 
-// A block of a row. Numbers of two bytes and words of four are found by their place in a file.
+// A block of a row. Two-byte values and four-byte words are addressed by their position in the
+// format.
 struct GgufBlock {
     const uint8_t *data;
     int lane, word_bytes;
@@ -114,14 +115,14 @@ struct GgufBlock {
     INFINI_DEVICE float half(int at) const {
         return load_half(kInterleaved ? data + 8 * at + 2 * lane : data + at);
     }
-    INFINI_DEVICE uint8_t byte(int at) const {  // of a word; those of bytes begin at multiples of 4
+    INFINI_DEVICE uint8_t byte(int at) const {  // within words; byte fields begin at multiples of 4
         return kInterleaved ? data[8 * (at & ~3) + 4 * lane + (at & 3)] : data[at];
     }
 };
 
 INFINI_DEVICE GgufPiece load_piece(const GgufRow &row, int unit, int part) {
     const GgufBlock block(row, kLarge ? unit / 8 : unit);
-    const int j = unit % 8;  // in a large block
+    const int j = unit % 8;  // index in a large block
     GgufPiece piece = {};
     if constexpr (kFormat == 14) {
         const int half = j / 4, quarter = j % 4;
@@ -144,7 +145,7 @@ INFINI_DEVICE GgufPiece load_piece(const GgufRow &row, int unit, int part) {
             piece.low |= (block.word(bits) >> j & 0x01010101u) << 4;
             piece.high |= (block.word(bits + 16) >> j & 0x01010101u) << 4;
         }
-        // Six bits each: those of the first four units in one byte, the others' in two.
+        // Six bits each: in one byte for the first four units, split over two for the others.
         const int middle = block.byte(j + 8);
         const int scale = j < 4 ? block.byte(j + 4) & 63 : (middle & 15) | block.byte(j) >> 6 << 4;
         const int minimum = j < 4 ? middle & 63 : middle >> 4 | block.byte(j + 4) >> 6 << 4;
@@ -168,7 +169,7 @@ INFINI_DEVICE GgufPiece load_piece(const GgufRow &row, int unit, int part) {
     return piece;
 }
 
-// The value of code i of the low or high ones.
+// The value of code i of the low or high half.
 INFINI_DEVICE float value_of(const GgufPiece &piece, int half, int i) {
     const uint32_t codes = half ? piece.high : piece.low;
     const int code = kFormat == 8 ? int(int8_t(codes >> (8 * i))) : int(codes >> (8 * i) & 255);
@@ -205,7 +206,7 @@ INFINI_ENTRY(GgufDequantizeParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GGUF_QUANTIZE
-// A unit for each 32 threads. kRounded: gives numbers instead of codes.
+// One unit per 32 threads. kRounded: stores values instead of codes.
 using namespace infini;
 
 INFINI_ENTRY(GgufQuantizeParams, 256, 1) {
@@ -213,7 +214,7 @@ INFINI_ENTRY(GgufQuantizeParams, 256, 1) {
     if (unit >= p.units) return;
     const int64_t at = unit * 32 + threadIdx.x % 32;
     const float x = convert<float>(static_cast<const T *>(p.x)[at]);
-    // Bits of floats without their sign have the floats' order, and a NaN comes last.
+    // Without the sign, the bits of floats have the order of the floats, and NaN is greatest.
     uint32_t most = bit_cast<uint32_t>(x) & 0x7fffffffu;
 #pragma unroll
     for (int mask = 16; mask > 0; mask /= 2) {
@@ -240,10 +241,10 @@ INFINI_ENTRY(GgufQuantizeParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GGUF_MULTIPLY
-// A warp for each column of the result, kRows rows of it. kCodes: the input was quantised.
+// One warp per column of the result, for kRows rows. kCodes: the input was quantised.
 namespace infini {
 
-// c + the products of four signed bytes.
+// c + the sum of four products of signed bytes.
 INFINI_DEVICE int dot_bytes(uint32_t a, uint32_t b, int c) {
 #if __CUDA_ARCH__ >= 610
     return __dp4a(int(a), int(b), c);

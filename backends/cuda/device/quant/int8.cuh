@@ -10,7 +10,7 @@ struct ChannelParams {
     int8_t *out;
     float *scales, *zeros;
     const void *x;
-    int64_t rows, vectors;  // of a row
+    int64_t rows, vectors;  // vectors per row
     int32_t whole;
 };
 
@@ -18,7 +18,7 @@ struct ChannelParams {
 struct TensorParams {
     void *out;
     const void *x;
-    float *scale, *parts;  // greatest elements, one of each block that looked for them
+    float *scale, *parts;  // maximum of each block
     Places<2> vectors;     // of the output and x
     int32_t part_count;
     int32_t whole_out, whole_x;
@@ -30,8 +30,8 @@ struct TensorParams {
 
 #include "words.cuh"
 
-// Codes of int8: x / scale to the nearest integer, ties away from zero, from `low` to 127; NaN
-// gives 0.
+// int8 codes: x / scale rounded to the nearest integer, ties away from zero, clamped to [low, 127];
+// NaN gives 0.
 namespace infini {
 
 INFINI_DEVICE int8_t code_of(float x, float scale, float zero, float low) {
@@ -48,8 +48,8 @@ INFINI_DEVICE float size_of(float x) { return x < 0 ? -x : x; }
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_INT8_PER_CHANNEL
-// A block for each row: its range, then its codes. The second reading finds the row in a cache.
-// kSymmetric: no zero point.
+// One block per row: first the range, then the codes. The second read hits a cache. kSymmetric: no
+// zero point.
 namespace infini {
 
 constexpr int kThreads = 256;
@@ -95,8 +95,7 @@ INFINI_ENTRY(ChannelParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_INT8_PER_TENSOR
-// One scale for a tensor. kStep 0: the greatest elements, one for each block; 1: the scale from
-// them (one block); 2: the codes.
+// One scale per tensor. kStep 0: the maximum of each block; 1: the scale (one block); 2: the codes.
 namespace infini {
 
 constexpr int kThreads = 256;

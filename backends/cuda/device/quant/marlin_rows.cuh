@@ -1,4 +1,4 @@
-// Rows with their columns in another order, as another type: for Marlin's products.
+// Copies rows with permuted columns, converted to another type: for Marlin's products.
 #pragma once
 
 #ifndef INFINI_DEVICE
@@ -10,7 +10,7 @@ namespace infini {
 struct MarlinRowsParams {
     void *to;  // [rows, columns], dense
     const void *from;
-    const int *order;  // null: as they are; a column that does not exist gives 0
+    const int *order;  // null: not permuted; columns out of range give 0
     int64_t rows, from_row;
     int columns;
 };
@@ -19,7 +19,7 @@ struct MarlinRowsParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// The host gives From and T.
+// The host defines From and T.
 INFINI_ENTRY(infini::MarlinRowsParams, 256, 1) {
     using namespace infini;
     for (int64_t i = grid_thread(); i < p.rows * p.columns; i += grid_threads()) {

@@ -1,4 +1,4 @@
-// Products of few rows with Marlin's packed weights, on pairs of 16-bit floats in a register.
+// Products of few rows with Marlin's packed weights, using pairs of 16-bit floats in registers.
 #pragma once
 
 #include "matmul/finish.cuh"
@@ -7,7 +7,7 @@
 
 namespace infini {
 
-// a - b, both halves.
+// a - b in both halves.
 template <class T>
 INFINI_DEVICE uint32_t subtract_pairs(uint32_t a, uint32_t b) {
     if constexpr (kSame<T, f16>)
@@ -16,10 +16,11 @@ INFINI_DEVICE uint32_t subtract_pairs(uint32_t a, uint32_t b) {
         return ptx::subtract_bf16x2(a, b);
 }
 
-// Two codes of `bits`, in the low bits of both halves of a word, less a whole number: exact.
+// Two codes of `bits`, in the low bits of both halves of a word, minus an integer: exact.
 template <class T, int bits>
 struct CodesLess {
-    // A power of two whose last place is 1: codes are just put into the mantissa.
+    // A power of two with a unit in the last place of 1: codes are simply inserted into the
+    // mantissa.
     static constexpr bool kFits = kSame<T, f16> || bits == 4;
     static constexpr uint32_t kBase = kSame<T, f16> ? 0x6400u : 0x4300u;  // 1024, 128
 
@@ -39,14 +40,14 @@ struct CodesLess {
 
 }  // namespace infini
 
-// Few rows times Marlin's weights: the codes of a lane's words are those of its fragments. A block
-// has 64 columns; its warps share out the bands of 16 k. The host gives T, kBits, kZeros (groups
-// have zero points of their own), kTilesM (of 16 rows), kWarps, kSplit and kVector (pointers
-// are aligned to 16 bytes, and rows of a to 4). Groups are multiples of 16 long.
+// Multiplies few rows by Marlin's weights: the codes in a lane's words are those of its fragments.
+// A block has 64 columns; its warps divide the bands of 16 k. The host defines T, kBits, kZeros
+// (groups have zero points), kTilesM (of 16 rows), kWarps, kSplit and kVector (pointers are aligned
+// to 16 bytes, and rows of a to 4). Group lengths are multiples of 16.
 namespace infini {
 
 constexpr int kThreads = 32 * kWarps, kColumns = 64, kUnroll = kTilesM == 1 ? 4 : 2;
-constexpr int kLoads = kBits / 4;  // of 16 bytes, for a band
+constexpr int kLoads = kBits / 4;  // 16-byte loads per band
 constexpr uint32_t kMask = kBits == 4 ? 0x000f000fu : 0x00ff00ffu;
 
 INFINI_DEVICE Vec<uint32_t, 4> load_words(const uint32_t *from) {
@@ -85,8 +86,8 @@ INFINI_DEVICE Band load_band(const PackedParams &p, int block, int band) {
     return loaded;
 }
 
-// Zero points of the columns whose codes this lane has, 8 apart; and the scales of the columns
-// whose sums it gets: tile j, columns 2t and 2t + 1.
+// Zero points of the columns whose codes this lane has, 8 apart; and scales of the columns whose
+// sums it has: tile j, columns 2t and 2t + 1.
 struct Group {
     CodesLess<T, kBits> zero[kZeros ? 8 : 1];
     Vec<uint32_t, 4> scales[2];
@@ -103,7 +104,8 @@ struct Group {
             }
             zero[j] = CodesLess<T, kBits>(value);
         }
-        // See marlin_scale: of column 2t + i eight tiles; of one group both columns of four tiles.
+        // See marlin_scale: eight tiles of column 2t + i; with one group, both columns of four
+        // tiles.
         const T *from = static_cast<const T *>(p.scales) + int64_t(group) * p.product.n;
         const int step = p.groups == 1 ? 32 : 8;
         from += block * kColumns + (p.groups == 1 ? t * 8 : t * 16);
@@ -149,7 +151,7 @@ INFINI_ENTRY(infini::PackedParams, infini::kThreads, 1) {
     float sums[kTilesM][8][4] = {};
 #pragma unroll 1
     for (int begin = first; begin < last;) {
-        // As far as the group goes.
+        // Until the end of the group.
         const int number = begin / group_bands, beyond = (number + 1) * group_bands;
         const int end = beyond < last ? beyond : last;
         const Group group(p, block, number);
@@ -165,7 +167,7 @@ INFINI_ENTRY(infini::PackedParams, infini::kThreads, 1) {
                 if (band + u >= end) continue;
 #pragma unroll
                 for (int j = 0; j < 8; ++j) {
-                    // 4 bits: a word for two tiles. 8 bits: one for each.
+                    // 4 bits: one word per two tiles. 8 bits: one word per tile.
                     const uint32_t word = kBits == 4 ? bands[u].words[j / 2] >> (j % 2 * 8)
                                                      : bands[u].words[kLoads == 2 ? j : 0];
                     const CodesLess<T, kBits> &less = group.zero[kZeros ? j : 0];

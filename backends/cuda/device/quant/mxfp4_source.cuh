@@ -1,5 +1,5 @@
-// Weights in MXFP4 as an operand: two codes a byte along k, the even one in the low bits, and a
-// power of two for every 32 of a line. A line has a multiple of 32 elements.
+// MXFP4 weights as an operand: two codes per byte along k, the even one in the low bits, and a
+// power-of-two scale for every 32 elements of a line. The length of a line is a multiple of 32.
 #pragma once
 
 #include "matmul/sources.cuh"
@@ -10,8 +10,8 @@ namespace infini {
 INFINI_DEVICE float mxfp4_scale(uint8_t code) {
     return bit_cast<float>(code ? uint32_t(code) << 23 : 0x00400000u);
 }
-// The value of a code (sign, two bits of exponent, one of mantissa): its bits put where a float has
-// them are the value times 2^-126.
+// The value of a code (sign, two exponent bits, one mantissa bit): its bits, moved to their
+// positions in a float, give the value times 2^-126.
 INFINI_DEVICE float mxfp4_value(uint32_t code) {
     return bit_cast<float>((code & 8u) << 28 | (code & 7u) << 22) * 0x1p126f;
 }
@@ -31,7 +31,7 @@ struct Mxfp4Source {
         uint8_t scale;
     };
 
-    const uint8_t *codes, *scales;  // of the tile's first line
+    const uint8_t *codes, *scales;  // the tile's first line
     int lines, depth;
 
     INFINI_DEVICE Line line(int outer) const {

@@ -9,7 +9,7 @@ struct Mxfp4Params {
     void *out;
     const uint8_t *packed, *scales;
     Places<3>
-        words;  // of 8 columns: in the output, the packed bytes, the scales' rows (at column 0)
+        words;  // of 8 columns: in the output, the packed bytes, the rows of scales (at column 0)
     int32_t whole_out, whole_packed;
 };
 
@@ -27,7 +27,7 @@ struct DequantizeParams {
 struct RepackParams {
     uint32_t *out;
     const uint32_t *in;
-    const int32_t *from;  // which row comes where; null: as they are
+    const int32_t *from;  // source row of each row; null: not permuted
     int64_t k, n;         // rows and columns
     int64_t words;        // of the output
 };
@@ -39,11 +39,11 @@ struct RepackParams {
 #include "words.cuh"
 
 #ifdef INFINI_KERNEL_PACKED_DEQUANTIZE
-// dequantize_awq and dequantize_gptq: (q - z) * scale, 8 columns for each thread. kAwq: a word has
-// 8 columns of a row in AWQ's order; else 8 rows of a column.
+// dequantize_awq and dequantize_gptq: (q - z) * scale, 8 columns per thread. kAwq: a word has 8
+// columns of a row in AWQ's order, otherwise 8 rows of a column.
 namespace infini {
 
-// The nibble of a word that holds column j.
+// The nibble of a word that contains column j.
 INFINI_DEVICE int nibble(int j) { return kAwq ? j % 2 * 4 + j / 2 : j; }
 
 struct Group {
@@ -106,10 +106,10 @@ INFINI_ENTRY(DequantizeParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_PACKED_MXFP4
-// mxfp4_dequantize: 8 codes of e2m1 for each thread, which have one scale (e8m0).
+// mxfp4_dequantize: each thread processes 8 codes of e2m1 with one scale (e8m0).
 namespace infini {
 
-// Half of the scale, which is never out of the range of F32; codes give twice their value.
+// Half of the scale, which is always representable in F32; codes give twice their value.
 INFINI_DEVICE float half_scale(int code) {
     return bit_cast<float>(code >= 2 ? uint32_t(code - 1) << 23 : 0x200000u << code);
 }
@@ -130,7 +130,7 @@ INFINI_ENTRY(Mxfp4Params, 256, 1) {
     int64_t offset[3];
     p.words.at(i, offset);
     const uint32_t codes = load_word<uint32_t, uint8_t>(p.packed + offset[1], p.whole_packed);
-    // The scale's stride counts words; four of them have one scale.
+    // The scale's stride is in words; four words share a scale.
     const float half = half_scale(p.scales[offset[2] / 4]);
     float value[8];
 #pragma unroll
@@ -148,9 +148,9 @@ INFINI_ENTRY(Mxfp4Params, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_PACKED_MARLIN_REPACK
-// AWQ's and GPTQ's packing turned into Marlin's: a word of the output for each thread. Codes have
-// kBits bits and are packed in runs of 1024: of 16 rows and 64 columns, or 32 rows and 32 columns
-// for 8-bit activations (kA8).
+// Repacks AWQ's and GPTQ's layout to Marlin's: one output word per thread. Codes have kBits bits
+// and are packed in runs of 1024: 16 rows and 64 columns, or 32 rows and 32 columns for 8-bit
+// activations (kA8).
 namespace infini {
 
 constexpr int kCodes = 32 / kBits, kRunWords = 1024 / kCodes;
@@ -160,7 +160,7 @@ struct Place {
     int row, column;
 };
 
-// The code with number `index` in word `word` of a run.
+// Code number `index` of word `word` in a run.
 INFINI_DEVICE Place place_of(int word, int index) {
     int tile, half, lane, row;
     if (kA8) {

@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox 4x32-10, "Parallel random numbers: as easy as 1, 2, 3"
-// (Salmon, Moraes, Dror and Shaw, 2011). Every block of four words depends on its number and the
-// seed alone.
+// (Salmon, Moraes, Dror and Shaw, 2011). Each block of four words depends only on its index and the
+// seed.
 #pragma once
 
 #include "random_params.h"
@@ -16,7 +16,7 @@ struct Words {
     }
 };
 
-// The seed is the key, the block's number the lower half of the counter.
+// The key is the seed, the lower half of the counter the block index.
 INFINI_DEVICE Words philox(uint64_t seed, uint64_t block) {
     uint32_t c0 = uint32_t(block), c1 = uint32_t(block >> 32), c2 = 0, c3 = 0;
     uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
@@ -33,15 +33,15 @@ INFINI_DEVICE Words philox(uint64_t seed, uint64_t block) {
 
 }  // namespace infini
 
-// random_uniform, random_normal and random_integers (kKind 0, 1, 2) of T. Each element has its own
-// words of the counter's sequence; a thread makes the elements of one block of words.
+// random_uniform, random_normal and random_integers (kKind 0, 1, 2) of T. Each element uses its own
+// words of the counter's sequence; a thread generates the elements of one block of words.
 namespace infini {
 
 constexpr int kDigits = kSame<T, f16> ? 11 : kSame<T, bf16> ? 8 : kSame<T, double> ? 53 : 24;
 constexpr bool kWideWords = kKind == 2 || kSame<T, double>;
 constexpr int kElements = kWideWords ? 2 : 4;
 
-// The topmost digits of word i, as a number from 0 to 1.
+// The leading bits of word i as a number in [0, 1).
 template <int digits, class C>
 INFINI_DEVICE C fraction(const Words &words, int i) {
     if constexpr (digits > 32)
@@ -54,7 +54,7 @@ INFINI_DEVICE float root(float x) { return sqrtf(x); }
 INFINI_DEVICE double root(double x) { return sqrt(x); }
 INFINI_DEVICE float logarithm(float x) { return logf(x); }
 INFINI_DEVICE double logarithm(double x) { return log(x); }
-// Of half turns.
+// Of an angle in units of pi.
 INFINI_DEVICE float sine_of(float turns) { return sinpif(turns); }
 INFINI_DEVICE double sine_of(double turns) { return sinpi(turns); }
 INFINI_DEVICE float cosine_of(float turns) { return cospif(turns); }
@@ -69,7 +69,7 @@ INFINI_DEVICE void make(const RandomParams &p, const Words &words, Vec<T, kEleme
             out[i] = convert<T>(__dadd_rn(scaled, p.low));
         }
     } else if constexpr (kKind == 1) {
-        // Box and Muller: two words give two numbers that are independent.
+        // Box-Muller transform: two words give two independent numbers.
         using C = Choose<kSame<T, double>, double, float>;
         constexpr int digits = kSame<T, double> ? 53 : 24;
         constexpr C kUnit = kSame<T, double> ? C(0x1p-53) : C(0x1p-24);

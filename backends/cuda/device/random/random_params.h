@@ -11,7 +11,7 @@ struct RandomParams {
     Places<1> places;
     double low, span;      // uniform; mean and standard deviation
     int64_t first, range;  // integers
-    int32_t dense, whole;  // elements lie side by side, and are aligned
+    int32_t dense, whole;  // elements are contiguous, and aligned
 };
 
 struct Choice {
@@ -20,13 +20,13 @@ struct Choice {
 };
 
 struct SampleParams {
-    static constexpr int kRows = 128;  // of one launch
+    static constexpr int kRows = 128;  // per launch
     void *result;
     const void *logits;
     int64_t size, row, step, result_step;
     int64_t first;  // row
     Choice choice[kRows];
-    int32_t same;  // all rows have the first choice
+    int32_t same;  // all rows use the first parameters
 };
 
 }  // namespace infini

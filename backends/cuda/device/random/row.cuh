@@ -1,5 +1,5 @@
-// A row of logits T in the order that sampling goes through it: the greatest first, NaN before all,
-// both zeros equal, of equal ones the first.
+// A row of logits T in the order in which sampling processes it: greatest first, NaN before all
+// others, both zeros equal, equal values by index.
 #pragma once
 
 #include "random_params.h"
@@ -19,7 +19,7 @@ struct Row {
     int64_t size, step;
 
     INFINI_DEVICE C value(int64_t i) const { return convert<C>(data[i * step]); }
-    // Less for what comes first.
+    // Smaller for elements that come first.
     INFINI_DEVICE Key key(int64_t i) const {
         constexpr Bits kSign = Bits(Bits(1) << (kKeyBits - 1));
         const T x = data[i * step];
@@ -32,7 +32,7 @@ struct Row {
     }
 };
 
-// A key and the first place that has it.
+// A key and the index of its first occurrence.
 struct alignas(16) Best {
     Key key;
     int64_t place;
@@ -43,15 +43,15 @@ struct Earlier {
     }
 };
 
-// Weights exp((x - base) / temperature) as integers, so that their sums do not depend on an order.
-// The greatest weight is 1: sums of a row's weights stay below 2^63.
+// Weights exp((x - base) / temperature) as integers, so that sums do not depend on the order.
+// The greatest weight is 1, so that the sum of a row's weights is less than 2^63.
 struct Weights {
     C base, temperature;
     double unit;
 
     INFINI_DEVICE uint64_t of(C x) const {
         const double weight = double(exponential((x - base) / temperature));
-        return weight <= 1 ? uint64_t(weight * unit) : 0;  // a NaN has none
+        return weight <= 1 ? uint64_t(weight * unit) : 0;  // NaN has weight 0
     }
 };
 

@@ -1,6 +1,6 @@
-// random_sample: a block draws an index from a row of logits T, into a result of type R. Where few
-// can be drawn, these are put in order. Else the place in the sorted row is found digit by digit of
-// the keys, with a histogram of counts and weights for each.
+// random_sample: a block draws an index from a row of logits T and stores it with type R. If few
+// can be drawn, these are sorted. Otherwise the position in the sorted row is found digit by digit
+// of the keys, with a histogram of counts and weights for each digit.
 #include "row.cuh"
 #include "scan/block_scan.cuh"
 
@@ -14,13 +14,13 @@ struct alignas(16) Sum {
 };
 INFINI_DEVICE Sum operator+(Sum a, Sum b) { return {a.count + b.count, a.weight + b.weight}; }
 
-// What the threads before this one have (count), and all (weight).
+// Exclusive prefix sums over the threads: number of entries (count) and sum of weights (weight).
 INFINI_APART Sum sum_before(uint64_t value) {
     static_assert(kWarps <= kWarp);
     INFINI_SHARED uint64_t of_warps[kWarps];
     uint64_t mine, all;
     const uint64_t before = scan_warp(value, uint64_t(0), fold::Sum(), &mine);
-    __syncthreads();  // the last call's have been read
+    __syncthreads();  // the previous call's values have been read
     if (lane() == 0) of_warps[warp()] = mine;
     __syncthreads();
     mine = lane() < kWarps ? of_warps[lane()] : 0;
@@ -36,11 +36,11 @@ INFINI_APART int64_t first_of_all(Best best) {
 
 struct Found {
     Key key;
-    Sum before;      // of smaller keys
-    uint64_t equal;  // that many entries have the key
+    Sum before;      // over smaller keys
+    uint64_t equal;  // number of entries with the key
 };
 
-// Those that can be drawn, in shared memory.
+// The entries that can be drawn, in shared memory.
 constexpr int kMostFew = 2048;
 struct Few {
     Key key[kMostFew];
@@ -48,17 +48,17 @@ struct Few {
 };
 
 struct Shared {
-    // kCopies of each: neighbouring lanes add to different ones, since additions of 64 bits to the
-    // same place wait for each other.
+    // kCopies of each histogram: neighbouring lanes add to different copies, because 64-bit atomic
+    // additions to one address are serialised.
     uint64_t *weight;
-    Few *few;  // the same memory
+    Few *few;  // shares the memory
     uint32_t count[kBins];
     Sum warps[kWarps];
     Sum before;
     uint32_t digit, equal;
 };
 
-// What sums are to reach: a count or a weight.
+// The target of running sums: a count or a weight.
 struct Aim {
     uint64_t count;
     double weight;
@@ -68,7 +68,7 @@ struct Aim {
     }
 };
 
-// The first digit with which the sums reach the aim, or the last one that occurs.
+// The first digit at which the sums reach the target, or the last one that occurs.
 INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
     Sum mine[kEach], all = {0, 0};
 #pragma unroll
@@ -95,7 +95,7 @@ INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
         total = total + shared.warps[i];
     }
     before = {before.count + upto.count - all.count, before.weight + upto.weight - all.weight};
-    // Nothing may reach the aim when sums were rounded: the last one then does.
+    // Because of rounding no digit may reach the target; then the last one is used.
     const bool possible = reached(total);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
@@ -111,7 +111,7 @@ INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
     __syncthreads();
 }
 
-// The key of the entry with which the sums reach the aim.
+// The key of the entry at which the sums reach the target.
 INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weights, const Aim &aim) {
     Found found = {0, {0, 0}, 0};
     int left = kKeyBits;
@@ -142,7 +142,7 @@ INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weight
     return found;
 }
 
-// The place of the n-th entry (from 1 on) that has a key; all threads get it.
+// The index of the n-th entry (counted from 1) with a given key; all threads get it.
 INFINI_APART int64_t place_of(Shared &shared, const Row &row, Key key, uint64_t n) {
     uint64_t before = 0;
     int64_t place = 0;
@@ -173,7 +173,7 @@ INFINI_APART uint64_t weight_at(const Row &row, const Weights &weights, int64_t 
     return weights.of(row.value(place));
 }
 
-// The place of the first entry, or of the last (of equal ones the first).
+// The index of the first entry in the order, or of the last one (of equal ones the first).
 INFINI_APART int64_t extreme(const Row &row, bool last) {
     Best best = {Key(~Key(0)), row.size};
 #pragma unroll 4
@@ -189,7 +189,7 @@ INFINI_APART uint64_t total_weight(const Row &row, const Weights &weights) {
     return sum_of_all(total);
 }
 
-// How many entries have each first digit; the place of the first entry comes back.
+// Counts the entries of each first digit; returns the index of the first entry in the order.
 INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
 #pragma unroll 1
     for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
@@ -204,8 +204,8 @@ INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
     return first_of_all(best);
 }
 
-// Collects all entries up to the digit that the k-th one has, and sums up all weights on the way.
-// Gives how many there are; too many are not kept.
+// Collects all entries up to the digit of the k-th one, and sums up all weights. Returns their
+// number; if there are too many, they are not stored.
 INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights, uint64_t k,
                          uint64_t *total) {
     uint32_t mine[kEach], sum = 0;
@@ -241,7 +241,7 @@ INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights,
     return int(found);
 }
 
-// Puts them in order by a network, of which a thread has a pair.
+// Sorts them by a sorting network; each thread has one pair.
 INFINI_APART void put_in_order(Few &few, int count) {
     static_assert(kMostFew <= 2 * kThreads);
     int padded = 2;
@@ -270,7 +270,7 @@ INFINI_APART void put_in_order(Few &few, int count) {
     }
 }
 
-// The first of the k sorted ones with which the running sums of weights reach what is drawn.
+// The first of the k sorted entries at which the running sum of weights reaches the drawn value.
 INFINI_APART int64_t draw_of_few(Shared &shared, const Row &row, const Weights &weights,
                                  const Choice &choice, int k, uint64_t total) {
     constexpr int kRuns = kMostFew / kThreads;
@@ -293,7 +293,7 @@ INFINI_APART int64_t draw_of_few(Shared &shared, const Row &row, const Weights &
 }
 
 INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice) {
-    // A topk that is no count takes all.
+    // A topk that is not positive selects all.
     const uint64_t k =
         choice.topk < 1 || choice.topk > row.size ? uint64_t(row.size) : uint64_t(choice.topk);
     const bool few = k <= kMostFew / 2 && k < uint64_t(row.size) && row.size <= (1u << 30);
@@ -326,7 +326,7 @@ INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice)
     const double threshold = double(choice.random) * limit;
     const Found found = descend(shared, row, weights, {k, threshold});
     if (found.equal == 1) return place_of(shared, row, found.key, 1);
-    // Which of several equal ones.
+    // Selects among several equal entries.
     const double each = double(weight_at(row, weights, place_of(shared, row, found.key, 1)));
     const double missing = threshold - double(found.before.weight);
     uint64_t n = missing > each ? uint64_t(ceil(missing / each)) : 1;

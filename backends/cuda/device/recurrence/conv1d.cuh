@@ -1,8 +1,8 @@
 // causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of
-// earlier tokens as state. A thread has one channel, or as many as 16 bytes hold, and a run of
-// tokens.
+// earlier tokens as state. A thread processes one channel, or the channels in 16 bytes, and a run
+// of tokens.
 //
-// Before this: type T and those of requests.cuh.
+// Requires type T and the definitions for requests.cuh.
 #include "requests.cuh"
 
 namespace infini {
@@ -32,7 +32,8 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
     const T *x = static_cast<const T *>(p.x) + request.row * p.x_stride[0] + first;
     const T *state = static_cast<const T *>(p.state) + request.source * p.state_stride[0] +
                      first * p.state_stride[1];
-    // Input t of the request, also before its first token. States have any layout: one by one.
+    // Input t of the request, also before its first token. States may have any layout, so they are
+    // read one by one.
     auto input = [&](float (&to)[n], int t) {
         const bool old = t < request.begin;
         const T *from =
@@ -66,8 +67,9 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
         }
         store(out + t * p.out_stride[1], narrow<T>(sum));
     }
-    // The first run writes the state: it alone has read the old one. The new one needs that and the
-    // inputs; where it takes the old one's place, later entries of it are needed only later.
+    // The first run writes the state, because only it has read the old one. The new state depends
+    // on the old one and the inputs; an old entry that is overwritten in place is not needed after
+    // that.
     if (run > 0 || request.target < 0) return;
     T *to = static_cast<T *>(p.final_state) + request.target * p.final_stride[0] +
             first * p.final_stride[1];

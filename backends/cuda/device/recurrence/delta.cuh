@@ -1,23 +1,23 @@
-// Delta rules. For each token, with decay A over the columns of the state S:
+// Delta rules. For each token, with a decay A of the columns of the state S:
 //     S = S A;  d = beta (v - S k);  S = S + d k^T;  out = S q.
-// Rows of a state are independent: eight lanes keep a row in registers through all tokens of a
-// request. S A k and S A q are products of the old S with A k and A q, and out = S A q + d (k . q),
-// so that all sums of a token are made at once.
+// Rows of a state are independent: eight lanes keep a row in registers for all tokens of a request.
+// S A k and S A q are products of the old S with A k and A q, and out = S A q + d (k . q), so that
+// all sums of a token are computed together.
 //
-// With one token for each request it is the reading and writing of the state that takes the time.
+// With one token per request, the time is spent on reading and writing the state.
 //
-// Before this: types T, Gate and those of requests.cuh; constants kPer (elements of a row that a
-// lane has), kKimi (decays for each column, from A_log and dt_bias).
+// Requires type T, Gate and the definitions for requests.cuh; kPer (elements of a row per lane),
+// kKimi (a decay for each column, computed from A_log and dt_bias).
 #include "requests.cuh"
 
 namespace infini {
 
-inline constexpr int kLanes = 8;  // of a row
+inline constexpr int kLanes = 8;  // per row
 inline constexpr int kThreads = 128;
 inline constexpr int kRows = kThreads / kLanes;
 inline constexpr int kV = kWide<T>;
 
-// The column of this lane's element i: neighbouring lanes have neighbouring groups of 16 bytes.
+// The column of this lane's element i: neighbouring lanes have neighbouring 16-byte chunks.
 INFINI_DEVICE int column_of(int part, int i) { return (i / kV * kLanes + part) * kV + i % kV; }
 
 template <class X>
@@ -59,7 +59,7 @@ INFINI_DEVICE void store_part(T *to, const float (&from)[kPer], int part, int si
     }
 }
 
-// Over the lanes of a row.
+// Sums over the lanes of a row.
 INFINI_DEVICE float sum_lanes(float value) {
 #pragma unroll
     for (int mask = kLanes / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
@@ -73,7 +73,7 @@ INFINI_ENTRY(DeltaParams, kThreads, kKimi || kPer > 8 ? 2 : 5) {
     rest /= uint32_t(p.parts);
     const int head = int(rest % uint32_t(p.heads));
     const Request request = find_request(p.requests, int(rest / uint32_t(p.heads)));
-    const bool present = row < p.rows;  // all lanes go on: they add up together
+    const bool present = row < p.rows;  // all lanes continue, because they add up together
     T *out = static_cast<T *>(p.out) + request.row * p.out_stride[0] + head * p.out_stride[2] + row;
     if (request.source < 0) {
 #pragma unroll 1
@@ -105,7 +105,7 @@ INFINI_ENTRY(DeltaParams, kThreads, kKimi || kPer > 8 ? 2 : 5) {
         load_part(bias, p.dt_bias + int64_t(head) * p.columns, part, p.columns, false);
     }
 
-    // What the next token needs is read while this one is computed.
+    // The data of the next token is loaded while this one is computed.
     struct Token {
         float keys[kPer], queries[kPer], gates[kPer], value, beta;  // gates: one or all
     };

@@ -1,7 +1,7 @@
-// mamba_selective_scan. Channels are independent: four lanes share the states of one and keep them
-// in registers through all tokens.
+// mamba_selective_scan. Channels are independent: four lanes share the states of a channel and keep
+// them in registers for all tokens.
 //
-// Before this: type T, constant kPer (states of a lane).
+// Requires type T and kPer (states per lane).
 #include "recurrence_params.h"
 
 namespace infini {
@@ -17,7 +17,7 @@ INFINI_ENTRY(MambaParams, kThreads, 1) {
     const int place = int(blockIdx.x % p.blocks) * kChannels + int(threadIdx.x) / kLanes;
     const int part = int(threadIdx.x) % kLanes;
     const bool present = place < p.channels;
-    const int channel = present ? place : 0;  // all lanes go on: they add up together
+    const int channel = present ? place : 0;  // all lanes continue, because they add up together
 
     float rate[kPer], state[kPer];
     float *kept = p.state + (int64_t(row) * p.channels + channel) * p.states;
@@ -33,7 +33,7 @@ INFINI_ENTRY(MambaParams, kThreads, 1) {
     }
     const float skip = convert<float>(static_cast<const T *>(p.d)[channel]);
     const float bias = convert<float>(static_cast<const T *>(p.dt_bias)[channel]);
-    // What the next token needs is read while this one is computed.
+    // The data of the next token is loaded while this one is computed.
     struct Token {
         float x, gate, dt, b[kPer], c[kPer];
     };

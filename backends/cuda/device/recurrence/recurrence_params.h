@@ -5,26 +5,26 @@
 
 namespace infini {
 
-// Which tokens belong to each request, and where its state is read and written. Lengths and indices
-// are the client's data.
+// The tokens of each request, and the locations of its old and new state. Lengths and indices are
+// user data and not validated.
 struct RequestParams {
     const void *bounds, *from, *to;
-    int32_t count, tokens;  // requests; tokens of a row of the batch
-    int64_t pool;           // states
+    int32_t count, tokens;  // requests; tokens per row of the batch
+    int64_t pool;           // number of states
 };
 
 struct DeltaParams {
     RequestParams requests;
     void *out;
     const void *initial;
-    void *final_state;  // the pool itself where there is one
+    void *final_state;  // the pool itself, if there is one
     const void *q, *k, *v, *g, *beta;
     const float *a_log, *dt_bias;
     int64_t out_stride[3], q_stride[3], k_stride[3], v_stride[3], g_stride[3], beta_stride[3];
     int64_t initial_stride[3], final_stride[3];
-    int32_t heads, group;   // heads of values, and those for each head of keys
-    int32_t rows, columns;  // of a state: sizes of values and of keys
-    int32_t parts;          // blocks for the rows of a state
+    int32_t heads, group;   // heads of values, and their number per head of keys
+    int32_t rows, columns;  // of a state: sizes of values and keys
+    int32_t parts;          // blocks per state, which divide its rows
     float scale, lower_bound;
     int32_t normalise, vector;  // vector: states and keys can be read 16 bytes at a time
 };

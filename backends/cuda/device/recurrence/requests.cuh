@@ -1,6 +1,6 @@
-// Requests of a recurrence. For any client lengths and indices, the results are within the tensors.
+// Requests of a recurrence. Accesses stay within the tensors for any lengths and indices.
 //
-// Before this: types Bound, From, To; constants kRagged, kPooled.
+// Requires types Bound, From, To; constants kRagged, kPooled.
 #pragma once
 
 #include "recurrence_params.h"
@@ -8,13 +8,13 @@
 namespace infini {
 
 struct Request {
-    int64_t row;             // of the batch
+    int64_t row;             // in the batch
     int begin, end;          // tokens
-    int64_t source, target;  // in the states; -1: none
+    int64_t source, target;  // indices of states; -1: none
 };
 
-// How many there are to visit: of ragged ones also the tokens before the first and behind the
-// last.
+// The number of requests to process; for ragged ones, also the tokens before the first and after
+// the last.
 INFINI_DEVICE int request_count(const RequestParams &p) { return p.count + (kRagged ? 2 : 0); }
 
 template <class I>
@@ -33,7 +33,7 @@ INFINI_DEVICE int token_bound(const RequestParams &p, int index, int least) {
     return bound < least ? least : bound;
 }
 
-// Requests without a state to read give zeros; so do tokens of no request.
+// Requests without a state to read give zeros, and so do tokens that belong to no request.
 INFINI_DEVICE Request find_request(const RequestParams &p, int index) {
     Request r = {index, 0, p.tokens, index, index};
     if constexpr (kRagged) {

@@ -1,7 +1,7 @@
 // rwkv5_wkv. Columns of a head's state are independent: four lanes share a column and keep it in
-// registers through all tokens. out_j = sum_i r_i S_ij + v_j sum_i r_i u_i k_i.
+// registers for all tokens. out_j = sum_i r_i S_ij + v_j sum_i r_i u_i k_i.
 //
-// Before this: type T, constant kPer (rows of a lane).
+// Requires type T and kPer (rows per lane).
 #include "recurrence_params.h"
 
 namespace infini {
@@ -12,7 +12,7 @@ inline constexpr int kColumns = kThreads / kLanes;
 inline constexpr int kRows = kLanes * kPer;
 
 INFINI_ENTRY(RwkvParams, kThreads, 1) {
-    INFINI_SHARED float vectors[2][2][kRows];  // r and k of a token, of this one and the next
+    INFINI_SHARED float vectors[2][2][kRows];  // r and k of the current and the next token
     const int size = p.size;
     uint32_t rest = blockIdx.x;
     const int column = int(rest % uint32_t(p.parts)) * kColumns + int(threadIdx.x) / kLanes;
@@ -38,7 +38,8 @@ INFINI_ENTRY(RwkvParams, kThreads, 1) {
         }
     }
     auto token_at = [&](int t) { return ((row * p.tokens + t) * p.heads + head) * size; };
-    // What the next token needs is read while this one is computed, then put into shared memory.
+    // The data of the next token is loaded while this one is computed, then stored in shared
+    // memory.
     constexpr int kEach = (kRows + kThreads - 1) / kThreads;
     float next_r[kEach], next_k[kEach], next_v = 0;
     auto read = [&](int t) {

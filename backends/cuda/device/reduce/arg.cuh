@@ -8,24 +8,24 @@ namespace infini {
 struct ArgParams {
     const void *x;
     int64_t *y;
-    void *parts;  // Best of each piece and row, if rows are cut
+    void *parts;  // best of each chunk and row, if rows are split
     Offsets from, to, folded;
-    int64_t rows, total;  // elements of a row
-    int64_t piece;        // elements of a piece, below 2^31
-    int64_t columns = 1;  // across: rows that lie side by side, `from` then has those above them
+    int64_t rows, total;  // total: elements per row
+    int64_t piece;        // elements per chunk, below 2^31
+    int64_t columns = 1;  // across: number of contiguous rows in a line
     int32_t pieces = 1;
-    int32_t vector = 0;  // 16 bytes can be read at once
+    int32_t vector = 0;  // 16 bytes can be read at a time
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// argmax and argmin: which element is the largest or smallest, the first of equal ones; the first
-// NaN, if there is one. kLeast: argmin.
+// argmax and argmin: the index of the largest or smallest element, the first of equal ones; the
+// first NaN, if there is one. kLeast: argmin.
 namespace infini {
 
-// What elements are compared as.
+// The type in which elements are compared.
 using C =
     Choose<kSame<T, double>, double,
            Choose<kIsFloat<T>, float, Choose<kSame<T, boolean> || sizeof(T) < 4, int32_t, T>>>;
@@ -36,13 +36,13 @@ struct Best {
     C value;
     uint32_t place;
 };
-// In memory: of a piece, with its place in the row.
+// The result of a chunk in memory, with its index in the row.
 struct alignas(16) Part {
     C value;
     int64_t place;
 };
 
-// What everything else is at least as good as.
+// The identity: no element is worse.
 INFINI_DEVICE C worst() {
     if constexpr (kIsFloat<C>)
         return kLeast ? infinity<C>() : -infinity<C>();
@@ -59,7 +59,7 @@ INFINI_DEVICE bool same(C x, C y) {
     return x == y;
 }
 
-// The better of two; a NaN wins.
+// The better of two; NaN wins.
 template <class V>
 INFINI_DEVICE V better(V a, V b) {
     return beats(b, a) ? b : a;
@@ -70,7 +70,7 @@ INFINI_DEVICE float better(float a, float b) {
 }
 #endif
 
-// The same of two pairs of 16-bit floats.
+// The same for two pairs of 16-bit floats.
 template <class U = T>
 INFINI_DEVICE uint32_t better_pairs(uint32_t a, uint32_t b) {
 #if __CUDA_ARCH__ >= 800
@@ -105,7 +105,7 @@ INFINI_DEVICE C best_of(const Vec<T, kV> &x) {
     }
 }
 
-// ---- Of several threads -------------------------------------------------------------------------
+// ---- Reductions over threads --------------------------------------------------------------------
 
 struct Better {
     INFINI_DEVICE C operator()(C a, C b) const { return better(a, b); }
@@ -127,7 +127,7 @@ INFINI_DEVICE Best best_of_warp(Best mine) {
     return {value, least_of_warp(same(mine.value, value) ? mine.place : kNowhere)};
 }
 
-// Thread 0 gets it.
+// Thread 0 gets the result.
 template <int threads>
 INFINI_DEVICE Best best_of_block(Best mine) {
     mine = best_of_warp(mine);
@@ -156,8 +156,8 @@ INFINI_DEVICE void put(const ArgParams &p, int64_t row, int64_t piece, C value, 
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_ARG_ALONG
-// Along rows: kRowThreads threads take a piece of a row. Whole vectors are folded, and only the
-// best one is searched in the end. kGeneral: a row has several strides.
+// Along rows: kRowThreads threads process a chunk of a row. Whole vectors are folded, and only the
+// best one is searched at the end. kGeneral: a row has several strides.
 namespace infini {
 
 INFINI_DEVICE Best best_of_vectors(const T *row, uint32_t n, uint32_t thread) {
@@ -165,7 +165,7 @@ INFINI_DEVICE Best best_of_vectors(const T *row, uint32_t n, uint32_t thread) {
     Best best = {worst(), kNowhere};
     if (thread < vectors) {
         best.place = thread;
-        Vec<T, kV> held = {};  // the best one so far
+        Vec<T, kV> held = {};  // the best elements so far
         uint32_t v = thread;
         for (; v + (kAtOnce - 1) * kRowThreads < vectors; v += kAtOnce * kRowThreads) {
             Vec<T, kV> x[kAtOnce];
@@ -217,7 +217,7 @@ using namespace infini;
 INFINI_ENTRY(ArgParams, kBlockThreads, 1) {
     const uint32_t thread = threadIdx.x % kRowThreads;
     const int64_t task = (int64_t(blockIdx.x) * kBlockThreads + threadIdx.x) / kRowThreads;
-    if (task >= p.rows * p.pieces) return;  // of whole warps
+    if (task >= p.rows * p.pieces) return;  // uniform in a warp
     const int64_t row = task / p.pieces, piece = task - row * p.pieces;
     const int64_t begin = piece * p.piece;
     const uint32_t n = uint32_t(p.total - begin < p.piece ? p.total - begin : p.piece);
@@ -233,8 +233,8 @@ INFINI_ENTRY(ArgParams, kBlockThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ARG_ACROSS
-// Where rows lie side by side: a lane takes kV neighbouring rows, and the warps of a block share
-// the lines of a piece.
+// For contiguous rows: a lane processes kV neighbouring rows, and the warps of a block share the
+// lines of a chunk.
 using namespace infini;
 
 INFINI_ENTRY(ArgParams, 256, 1) {
@@ -296,7 +296,7 @@ INFINI_ENTRY(ArgParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ARG_JOIN
-// The best of the pieces of each row.
+// Reduces the chunks of each row.
 using namespace infini;
 
 INFINI_ENTRY(ArgParams, 256, 1) {

@@ -8,7 +8,7 @@ namespace infini {
 struct DistParams {
     const void *x1, *x2;
     void *y;
-    double *parts;  // of each block
+    double *parts;  // one per block
     Offsets first, second;
     int64_t count;
     int32_t blocks;
@@ -28,17 +28,17 @@ struct CdistParams {
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// p-norms of differences: what one difference adds, and what the sum becomes. kNorm: 0, 1, 2, 3
-// (infinity), 4 (any power).
+// p-norms of differences: the contribution of one difference, and the result of the sum. kNorm: 0,
+// 1, 2, 3 (infinity), 4 (any power).
 namespace infini {
 
-// Long, and so a function of its own.
+// Not inlined, because it is long.
 template <class C>
 __device__ __noinline__ C power(C x, C p) {
     return pow(x, p);
 }
 
-// total + |d|^p, or the greater of both.
+// total + |d|^p, or the maximum of both.
 template <class S, class C>
 INFINI_DEVICE S accumulate(S total, C d, C p) {
     const C size = d < 0 ? -d : d;
@@ -67,8 +67,8 @@ INFINI_DEVICE S finish(S total, S p) {
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_DIST_DIST
-// dist: every block adds up some of the differences, and the last kernel (kJoin) what the blocks
-// have. As many blocks each time, so that the sum is the same.
+// dist: every block adds up some of the differences, and a last kernel (kJoin) the blocks' sums.
+// The number of blocks is fixed, so that the result is deterministic.
 using namespace infini;
 
 INFINI_ENTRY(DistParams, 256, 1) {
@@ -93,13 +93,13 @@ INFINI_ENTRY(DistParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_DIST_CDIST
-// cdist: a block makes a tile of distances, as in a matrix product: pieces of the rows go through
-// shared memory, and each thread has 4 x 4 sums.
+// cdist: a block computes a tile of distances, as in a matrix product: chunks of the rows go
+// through shared memory, and each thread has 4 x 4 sums.
 namespace infini {
 
 inline constexpr int kTile = 64, kDepth = 16, kEach = 4;
 
-// Rows [row, row + kTile) and columns [at, at + kDepth) of a matrix, zeros beyond it.
+// Rows [row, row + kTile) and columns [at, at + kDepth) of a matrix, zero-padded.
 INFINI_DEVICE void load_tile(float (&tile)[kDepth][kTile + 1], const T *x, int64_t row, int64_t at,
                              int64_t rows, int64_t width, int64_t row_step, int64_t step) {
 #pragma unroll

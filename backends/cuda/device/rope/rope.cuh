@@ -1,4 +1,4 @@
-// rope and mrope: rotary position embeddings. Strides in elements.
+// rope and mrope: rotary position embeddings. Strides are in elements.
 #pragma once
 
 #include "places.h"
@@ -8,8 +8,8 @@ namespace infini {
 struct RopeParams {
     void *y;
     const void *x, *positions, *sin, *cos;
-    Places<4> vectors;   // of y, x and the positions; and the number of the first angle
-    int64_t half, rows;  // angles of a token; rows of the tables
+    Places<4> vectors;   // of y, x and the positions; and the index of the first angle
+    int64_t half, rows;  // angles per token; rows of the tables
     int32_t whole;       // vectors are aligned
 };
 
@@ -23,9 +23,9 @@ struct MropeParams {
     int64_t positions_axis, positions_token;
     int64_t tokens, head_size, half;
     int64_t section_t, section_h, section_w;
-    Divider vectors, heads;  // of a head: of pairs, then of what is copied; of both
-    int32_t rotated;         // vectors of pairs
-    int32_t queries;         // heads
+    Divider vectors, heads;  // per head: vectors of pairs, then of copied elements
+    int32_t rotated;         // vectors of rotated pairs
+    int32_t queries;         // number of heads
     int32_t interleaved;
     int32_t whole;
 };
@@ -36,7 +36,7 @@ struct MropeParams {
 
 #include "words.cuh"
 
-// Pairs turned by angles, and the rows of tables that hold them.
+// Rotation of pairs by angles, and the tables' rows of angles.
 namespace infini {
 
 template <class T>
@@ -59,7 +59,7 @@ INFINI_DEVICE void rotate(C &first, C &second, C sine, C cosine) {
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_ROPE_ROPE
-// rope: kVector pairs for each thread. kNeighbours: pairs are (2i, 2i + 1), else (i, i + half). P:
+// rope: kVector pairs per thread. kNeighbours: pairs are (2i, 2i + 1), otherwise (i, i + half). P:
 // the type of the positions.
 using namespace infini;
 
@@ -82,7 +82,7 @@ INFINI_ENTRY(RopeParams, 256, 1) {
     widen(low, a);
     widen(high, b);
     if constexpr (kNeighbours) {
-        // Both vectors together are n pairs.
+        // Both vectors together contain n pairs.
         C both[2 * n];
 #pragma unroll
         for (int k = 0; k < n; ++k) both[k] = a[k], both[n + k] = b[k];
@@ -102,8 +102,8 @@ INFINI_ENTRY(RopeParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ROPE_MROPE
-// mrope: three positions for each token, of which a pair has one. kVector pairs, or elements that
-// are copied, for each thread. P: the type of the positions.
+// mrope: three positions per token, one of which applies to a pair. Each thread processes kVector
+// pairs, or elements that are copied. P: the type of the positions.
 namespace infini {
 
 INFINI_DEVICE int axis_of(const MropeParams &p, int64_t pair) {
@@ -129,7 +129,7 @@ INFINI_ENTRY(MropeParams, 256, 1) {
     const int64_t head = int64_t(vector.quotient) - (keys ? p.queries : 0);
     const T *x = static_cast<const T *>(p.x[keys]) + token * p.x_token[keys] + head * p.head_size;
     T *y = static_cast<T *>(p.y[keys]) + token * p.y_token[keys] + head * p.head_size;
-    if (int(vector.remainder) >= p.rotated) {  // what is not rotated
+    if (int(vector.remainder) >= p.rotated) {  // not rotated
         const int64_t at = 2 * p.half + (int64_t(vector.remainder) - p.rotated) * n;
         store_some<n>(y + at, load_some<n>(x + at, p.whole), p.whole);
         return;

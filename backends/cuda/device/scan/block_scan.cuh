@@ -1,10 +1,10 @@
-// Scans over the threads of a block, in their order.
+// Scans over the threads of a block, in thread order.
 #pragma once
 
 namespace infini {
 
-// What all lanes before this one have, combined; `total` is that of the warp. Combining need not
-// commute.
+// Exclusive scan over the lanes of a warp; `total` is the warp's result. The operation need not be
+// commutative.
 template <class V, class Combine>
 INFINI_DEVICE V scan_warp(V value, V identity, Combine combine, V *total) {
     V running = value;
@@ -19,8 +19,8 @@ INFINI_DEVICE V scan_warp(V value, V identity, Combine combine, V *total) {
     return before;
 }
 
-// The same of warps, of which all lanes have the warp's value. Called by all threads of a block of
-// `threads`, or, if there are no more, of a warp. Safe to call again and again.
+// The same over warps, all lanes of which have the warp's value. Called by all threads of a block
+// of `threads`, or by one warp if there are no others. May be called repeatedly.
 template <int threads, class V, class Combine>
 INFINI_DEVICE V scan_warps(V value, V identity, Combine combine, V *total) {
     if constexpr (threads <= kWarp) {
@@ -29,7 +29,7 @@ INFINI_DEVICE V scan_warps(V value, V identity, Combine combine, V *total) {
     } else {
         constexpr int kWarps = threads / kWarp;
         INFINI_SHARED V of_warps[kWarps];
-        __syncthreads();  // the last call's have been read
+        __syncthreads();  // the previous call's values have been read
         if (lane() == 0) of_warps[warp()] = value;
         __syncthreads();
         V all = identity, before = identity;
@@ -43,7 +43,7 @@ INFINI_DEVICE V scan_warps(V value, V identity, Combine combine, V *total) {
     }
 }
 
-// And of all threads.
+// The same over all threads.
 template <int threads, class V, class Combine>
 INFINI_DEVICE V scan_block(V value, V identity, Combine combine, V *total) {
     V mine;

@@ -8,26 +8,26 @@ namespace infini {
 struct ScanParams {
     const void *x;
     void *y;
-    int64_t *places;          // of cummax and cummin
-    void *parts;              // what pieces of lines come to: [line][piece], across [piece][line]
-    Offsets from, to, stood;  // of the lines' beginnings
+    int64_t *places;          // indices, for cummax and cummin
+    void *parts;              // totals of chunks: [line][chunk], or across lines [chunk][line]
+    Offsets from, to, stood;  // offsets of the lines
     int64_t from_step, to_step, stood_step;
     int64_t lines, size;
-    int64_t piece;   // elements of a piece
-    int32_t pieces;  // of a line
-    int32_t vector;  // neighbours can be read and written at once
+    int64_t piece;   // elements per chunk
+    int32_t pieces;  // per line
+    int32_t vector;  // neighbours can be read and written together
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// What runs along a line: a state, how an element begins one, how two that follow each other become
-// one, and what is written, of elements of type T as R. The host says which one: `using Running =
-// RunningSum<T, R>;`.
+// A scan operation has a state, functions to create one from an element and to combine two
+// consecutive ones, and an output; elements have type T, results type R. The host selects it:
+// `using Running = RunningSum<T, R>;`.
 namespace infini {
 
-// Floats of up to 16 bits add up in F32, others in F64.
+// Floats of up to 16 bits are summed in F32, others in F64.
 template <class T, class R>
 struct RunningSum {
     using State = Choose<kIsFloat<T>, Choose<sizeof(T) <= 2, float, double>, uint64_t>;
@@ -36,7 +36,7 @@ struct RunningSum {
         if constexpr (kIsFloat<T>)
             return convert<State>(x);
         else
-            return State(convert<int64_t>(x));  // and wraps
+            return State(convert<int64_t>(x));  // wraps
     }
     static INFINI_DEVICE State combine(State a, State b) { return a + b; }
     static INFINI_DEVICE R value(State a) {
@@ -48,8 +48,8 @@ struct RunningSum {
     static INFINI_DEVICE int64_t place(State) { return 0; }
 };
 
-// A product of floats as a fraction and an exponent. Otherwise the product of a part of a line
-// could leave the range where those of the line's beginnings do not.
+// A product of floats as a fraction and an exponent. Otherwise the product of a chunk could
+// overflow or underflow although the cumulative products do not.
 struct Scaled {
     double fraction;  // 1 <= |fraction| < 2, or 0, infinite, NaN
     int64_t exponent;
@@ -57,7 +57,7 @@ struct Scaled {
     static INFINI_DEVICE double power_of_two(int64_t e) {
         return bit_cast<double>(uint64_t(e + 1023) << 52);
     }
-    // Of a number that is not too small for a whole fraction.
+    // From a number large enough to have a full-precision fraction.
     static INFINI_DEVICE Scaled of(double x, int64_t exponent) {
         const uint64_t bits = bit_cast<uint64_t>(x);
         const int power = int(bits >> 52 & 0x7ff);
@@ -80,7 +80,7 @@ struct RunningProduct {
         return Scaled::of(a.fraction * b.fraction, a.exponent + b.exponent);
     }
     static INFINI_DEVICE R value(State a) {
-        // Two factors, as powers of two beyond the range may be needed; only the second one rounds.
+        // Two factors, as the power of two may be out of range; only the second one rounds.
         constexpr int64_t kMost = 2040;
         const int64_t e = a.exponent < kMost ? a.exponent > -kMost ? a.exponent : -kMost : kMost;
         return convert<R>(a.fraction * Scaled::power_of_two(e / 2) *
@@ -98,14 +98,14 @@ struct RunningProduct<T, R, false> {
     static INFINI_DEVICE int64_t place(State) { return 0; }
 };
 
-// The extreme so far and its index, the last of equal ones; a NaN wins.
+// The extreme value so far and its index, the last of equal ones; NaN wins.
 template <class T, class R, bool least>
 struct RunningExtreme {
     using C = Choose<kSame<T, double>, double,
                      Choose<kIsFloat<T>, float, Choose<kSame<T, boolean>, int32_t, T>>>;
     struct alignas(16) State {
         T held;
-        int64_t at;  // -1: nowhere
+        int64_t at;  // -1: none
     };
     static INFINI_DEVICE State identity() { return {T{}, -1}; }
     static INFINI_DEVICE State begin(T x, int64_t at) { return {x, at}; }
@@ -118,8 +118,8 @@ struct RunningExtreme {
     static INFINI_DEVICE int64_t place(State a) { return a.at; }
 };
 
-// The logarithm of a sum of exponentials, as the greatest element and the sum relative to it, so
-// that nothing overflows.
+// The logarithm of a sum of exponentials: the maximum, and the sum relative to it, which avoids
+// overflow.
 template <class T, class R>
 struct RunningLogSum {
     using C = Choose<kSame<T, double>, double, float>;
@@ -133,7 +133,7 @@ struct RunningLogSum {
         return {value, C(1)};
     }
     static INFINI_DEVICE State combine(State a, State b) {
-        // Equal ones, infinities too, have no distance.
+        // The difference of equal values, including infinities, is 0.
         const C distance = a.greatest == b.greatest ? C(0) : b.greatest - a.greatest;
         const C scale = exp(distance > 0 ? -distance : distance);
         if (distance > 0) return {b.greatest, a.sum * scale + b.sum};
@@ -150,10 +150,10 @@ struct RunningLogSum {
 #ifdef INFINI_KERNEL_SCAN_ALONG
 #include "block_scan.cuh"
 
-// Along lines: kLineThreads threads take a line, or a piece of it, kItems elements each at a time:
-// of a warp's elements every lane has kVectors vectors, as far apart as makes neighbours of those
-// of neighbouring lanes. kSums: only what each piece comes to is written, for the second kernel to
-// begin with.
+// Along lines: kLineThreads threads process a line, or a chunk of it, kItems elements each at a
+// time. Every lane has kVectors vectors, at such a distance that neighbouring lanes have
+// neighbouring vectors. kSums: only the total of each chunk is written, as the initial state for
+// the second kernel.
 namespace infini {
 
 using State = Running::State;
@@ -208,7 +208,7 @@ struct Line {
     }
 };
 
-// What the pieces before this one come to.
+// The total of the chunks before this one.
 INFINI_DEVICE State before_piece(const ScanParams &p, int64_t line, int piece, int thread) {
     const State *parts = static_cast<const State *>(p.parts) + line * p.pieces;
     State running = Running::identity();
@@ -229,14 +229,14 @@ using namespace infini;
 INFINI_ENTRY(ScanParams, 256, kResident) {
     const int thread = threadIdx.x % kLineThreads;
     const int64_t task = (int64_t(blockIdx.x) * 256 + threadIdx.x) / kLineThreads;
-    if (task >= p.lines * p.pieces) return;  // of whole warps
+    if (task >= p.lines * p.pieces) return;  // uniform in a warp
     const int64_t number = uint64_t(task) / uint64_t(p.pieces), piece = task - number * p.pieces;
     const int64_t begin = piece * p.piece;
     const int64_t end = begin + p.piece < p.size ? begin + p.piece : p.size;
     const Line line(p, number);
     State running = Running::identity();
     if (!kSums && piece > 0) running = before_piece(p, number, int(piece), thread);
-    // Where the thread's vectors begin within a tile, and how many elements are there.
+    // The offsets of the thread's vectors within a tile, and their numbers of valid elements.
     const int mine = thread / kWarp * (kWarp * kItems) + thread % kWarp * kV;
     auto place_of = [&](int64_t tile, int j) { return tile + mine + j * (kWarp * kV); };
     auto count_at = [&](int64_t at) { return end <= at ? 0 : end - at < kV ? int(end - at) : kV; };
@@ -249,7 +249,7 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
     };
     constexpr int kTile = kLineThreads * kItems;
     auto work = [&](Vec<T, kV>(&x)[kVectors], int64_t tile) {
-        // First each vector for itself, then what comes before it.
+        // First scans each vector, then adds what precedes it.
         State states[kVectors][kV], starts[kVectors], of_warp = Running::identity(), all;
 #pragma unroll
         for (int j = 0; j < kVectors; ++j) {
@@ -289,7 +289,7 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
         }
         running = Running::combine(running, all);
     };
-    // The elements of the next tile are on their way while those of one are added up.
+    // The elements of the next tile are loaded while those of this one are scanned.
     Vec<T, kV> next[kVectors];
     read(next, begin);
 #pragma unroll 1
@@ -299,8 +299,8 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
 #endif
 
 #ifdef INFINI_KERNEL_SCAN_ACROSS
-// Where lines lie side by side: a thread takes a line, or a piece of it, from one end to the other.
-// kSums: only what each piece comes to is written, for the second kernel to begin with.
+// For contiguous lines: a thread processes a line, or a chunk of it, sequentially. kSums: only the
+// total of each chunk is written, as the initial state for the second kernel.
 using namespace infini;
 
 INFINI_ENTRY(ScanParams, 256, 1) {

@@ -1,6 +1,6 @@
-// Lines that fit into shared memory, sorted digit by digit: a block has one line. Warps have
-// neighbouring entries and take a row of them at a time, so equal digits keep their order. P is the
-// type of places in the result.
+// Sorts lines that fit into shared memory by radix sort, one block per line. Each warp has a chunk
+// of adjacent entries and processes a row of them at a time, so that the sort is stable. P is the
+// type of indices in the result.
 #include "index/group_rank.cuh"
 #include "keys.cuh"
 #include "scan/block_scan.cuh"
@@ -10,9 +10,9 @@ namespace infini {
 inline constexpr int kDigitBits = kKeyBits < 8 ? kKeyBits : 8, kDigits = 1 << kDigitBits;
 inline constexpr int kWarps = kThreads / kWarp, kTile = kThreads * kItems;
 static_assert(kThreads % kWarp == 0);
-static_assert(kTile <= 65536);  // places are held in 16 bits
+static_assert(kTile <= 65536);  // indices are stored in 16 bits
 
-// Keys of 16 bits share a word with their places.
+// Keys of 16 bits share a word with their indices.
 inline constexpr int kLowBits = kKeyBits <= 16 ? 16 : 0;
 inline constexpr bool kHasPlaces = kLowBits == 0;
 
@@ -20,7 +20,7 @@ INFINI_DEVICE uint32_t digit_of(Key word, int shift) {
     return uint32_t(word >> shift) & (kDigits - 1);
 }
 
-// How many entries of each digit each warp has becomes where its first one goes.
+// Replaces the number of entries of each digit in each warp by the position of the first one.
 INFINI_DEVICE void find_starts(uint32_t (*counts)[kDigits]) {
     constexpr int kEach = (kDigits + kThreads - 1) / kThreads;
     const int first = threadIdx.x * kEach;
@@ -54,17 +54,16 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED uint32_t counts[kWarps][kDigits];
     Key *const words = reinterpret_cast<Key *>(memory);
-    // Places of this pass and the next one.
+    // Output positions of this pass, and indices of the next one.
     uint16_t *now = reinterpret_cast<uint16_t *>(words + kTile), *next = now + kTile;
     const int64_t line = blockIdx.x;
     const T *x = static_cast<const T *>(p.x) + p.from.offsets(line);
     const int begin = warp() * kItems * kWarp + lane();  // of this lane's entries
 
-    // Loops that need not keep what they read in registers are short: code is compiled while
-    // someone waits.
+    // Loops that need not keep their data in registers are not unrolled, to reduce compile time.
 #pragma unroll 4
     for (int i = begin; i < begin + kItems * kWarp; i += kWarp) {
-        Key key = kLastKey;  // What fills up a line comes last.
+        Key key = kLastKey;  // padding is sorted last
         if (i < p.size) {
             if constexpr (kEntries)
                 key = static_cast<const Key *>(p.in.keys)[line * p.in.pitch + i];

@@ -8,16 +8,16 @@ namespace infini {
 struct SearchParams {
     const void *sequences, *x;
     int64_t *y;
-    Offsets begins, from, to;  // begins: of the sequences, one for each row of values
-    int64_t count, row;        // values, and of a row
-    int64_t size, step;        // of a sequence
-    int32_t shared;            // one sequence for all
+    Offsets begins, from, to;  // begins: of the sequences, one per row of values
+    int64_t count, row;        // values in total and per row
+    int64_t size, step;        // per sequence
+    int32_t shared;            // one sequence for all rows
 };
 
 struct CountParams {
     const void *x, *weights;
     void *y;
-    void *tables;  // of counts; of weights, the indices of the sorted elements
+    void *tables;  // of counts; with weights, the indices of the sorted elements
     int64_t size, step, weight_step;
     int64_t bins, out_step;
     double least, greatest, width;
@@ -28,12 +28,12 @@ struct CountParams {
 #ifdef INFINI_DEVICE  // the rest is for the device
 
 #ifdef INFINI_KERNEL_COUNT_BINS
-// histc and bincount: a block counts a piece of the input, in shared memory if the bins fit there
-// (kBins of them), else in a table in memory that all blocks share. Counts are integers, so their
+// histc and bincount: a block counts a chunk of the input, in shared memory if the bins fit (kBins
+// of them), otherwise in a table in memory that all blocks share. Counts are integers, so their
 // order does not matter. kHistogram: bins of equal width.
 namespace infini {
 
-// The bin of an element, or one beyond all.
+// The bin of an element, or one after all bins.
 INFINI_DEVICE uint64_t bin_of(const CountParams &p, T x) {
     if constexpr (kHistogram) {
         const double value = convert<double>(x);
@@ -41,7 +41,7 @@ INFINI_DEVICE uint64_t bin_of(const CountParams &p, T x) {
         const int64_t bin = int64_t(floor((value - p.least) / p.width));
         return uint64_t(bin < p.bins - 1 ? bin : p.bins - 1);
     } else {
-        return uint64_t(convert<int64_t>(x));  // negative ones are beyond
+        return uint64_t(convert<int64_t>(x));  // negative values are after all bins
     }
 }
 
@@ -74,7 +74,7 @@ INFINI_ENTRY(CountParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COUNT_FINISH
-// Counts as numbers of the result's type.
+// Converts counts to the result's type.
 using namespace infini;
 
 INFINI_ENTRY(CountParams, 256, 1) {
@@ -86,12 +86,12 @@ INFINI_ENTRY(CountParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COUNT_WEIGH
-// bincount with weights: a warp adds up what falls into a bin, in an order that does not depend on
-// the threads. kSorted: the input comes sorted, with the indices of its elements, and a bin
-// is a stretch of it; else it is short, and the warp reads all of it.
+// bincount with weights: a warp adds up the weights of a bin, in an order that does not depend on
+// the threads. kSorted: the input is sorted, with the indices of its elements, and a bin is a range
+// of it; otherwise the input is short and the warp reads all of it.
 namespace infini {
 
-// Whether a number comes before a bin, or, with `bin`, before the next one.
+// Whether a value is less than a bin, or, with `bin`, than the next one.
 INFINI_DEVICE bool comes_before(T x, int64_t bin, bool here) {
     if constexpr (kSame<T, uint64_t>)
         return here ? x <= uint64_t(bin) : x < uint64_t(bin);
@@ -137,8 +137,8 @@ INFINI_ENTRY(CountParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_COUNT_SEARCH
-// searchsorted: how many elements of an ascending sequence are smaller than a value (kRight: not
-// larger); all of them for a NaN, which is why the comparisons are turned round.
+// searchsorted: the number of elements of an ascending sequence that are less than a value (kRight:
+// not greater). NaN is greater than all elements, which is why the comparisons are negated.
 using namespace infini;
 
 INFINI_ENTRY(SearchParams, 256, 1) {

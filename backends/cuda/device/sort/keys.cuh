@@ -1,17 +1,17 @@
-// sort, topk and kthvalue: lines, and entries of a key and a place.
+// sort, topk and kthvalue: lines, and entries of a key and an index.
 #pragma once
 
 #include "offsets.h"
 
 namespace infini {
 
-// Lines in memory, seen from the planner.
+// Lines in memory.
 struct SortLines {
-    Offsets offsets;  // of their beginnings
+    Offsets offsets;  // of the lines
     int64_t step = 1;
 };
 
-// Keys and places in the workspace, `pitch` for each line.
+// Keys and indices in the workspace, `pitch` per line.
 struct Entries {
     void *keys = nullptr;
     uint32_t *places = nullptr;
@@ -23,15 +23,15 @@ struct TileParams {
     const void *x;
     void *values, *places;
     SortLines from, to, stood;
-    Entries in;  // kEntries: instead of the lines' elements
+    Entries in;  // kEntries: instead of the elements of lines
     int64_t lines;
-    int32_t size;          // elements of a line
-    int32_t padded;        // to a power of two
-    int32_t together;      // lines that a block has
-    int32_t first, count;  // of the sorted line, which are written
+    int32_t size;          // elements per line
+    int32_t padded;        // rounded up to a power of two
+    int32_t together;      // lines per block
+    int32_t first, count;  // range of the sorted line to write
 };
 
-// The `count` first entries of each piece of a line.
+// The `count` first entries of each chunk of a line.
 struct SelectParams {
     const void *x;
     SortLines from;
@@ -41,7 +41,7 @@ struct SelectParams {
     int32_t vector;
 };
 
-// A sort digit by digit.
+// A radix sort.
 struct RadixParams {
     const void *x;
     void *values, *places;
@@ -53,18 +53,18 @@ struct RadixParams {
     uint32_t *states[2];  // [line][tile][digit], of a pass and the next one
     uint32_t *tickets;    // [pass]
     int64_t lines, size;
-    int64_t part;          // elements; is counted by a block
-    int32_t parts, tiles;  // of a line
+    int64_t part;          // elements counted by one block
+    int32_t parts, tiles;  // per line
     int32_t pass, vector;
-    int64_t first, count;  // of the sorted line, which are written in the last pass
+    int64_t first, count;  // range of the sorted line to write in the last pass
 };
 
 }  // namespace infini
 
 #ifdef INFINI_DEVICE  // the rest is for the device
 
-// Numbers as unsigned keys in their order: NaN is the greatest, both zeros are equal. With
-// kDescending the keys are turned round. Keys have as few bits as distinguish the numbers.
+// Unsigned keys in the order of the values: NaN is greatest, both zeros are equal. With kDescending
+// the order is reversed. Keys have as few bits as needed to distinguish the values.
 namespace infini {
 
 using Key = Choose<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -88,7 +88,7 @@ INFINI_DEVICE Key order_key(U value) {
         key = Key(Bits(turned + kSign));
         if (size > kInfinite) key = kLastKey;
     } else if constexpr (kIsSigned<U>) {
-        // The smallest becomes 0.
+        // The smallest value becomes 0.
         key = (Key(value) + (Key(1) << (sizeof(U) * 8 - 1))) & kLastKey;
     } else {
         key = Key(value);
@@ -96,8 +96,8 @@ INFINI_DEVICE Key order_key(U value) {
     return kDescending ? kLastKey - key : key;
 }
 
-// Does only one value have this key? Not where it is that of both zeros or of NaNs, or of
-// what counts as true.
+// Whether the key belongs to a single value. This is false for zeros, NaNs, and booleans that are
+// true.
 template <class U>
 INFINI_DEVICE bool has_one_value(Key key) {
     if constexpr (kIsFloat<U>) {
@@ -108,7 +108,7 @@ INFINI_DEVICE bool has_one_value(Key key) {
         return !kSame<U, boolean>;
     }
 }
-// That value.
+// The value of such a key.
 template <class U>
 INFINI_DEVICE U value_of(Key key) {
     if constexpr (kDescending) key = kLastKey - key;
@@ -126,7 +126,7 @@ INFINI_DEVICE U value_of(Key key) {
     }
 }
 
-// Entries differ in their places, so every order of them is stable.
+// Entries have different indices, so every sorted order is stable.
 INFINI_DEVICE bool precedes(Key a, uint32_t place_a, Key b, uint32_t place_b) {
     return a != b ? a < b : place_a < place_b;
 }

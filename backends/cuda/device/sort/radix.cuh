@@ -1,5 +1,5 @@
-// Radix sort: a block takes a tile. A pass whose digit is the same in all keys of a line has
-// nothing to do there. The first one that has reads elements, later ones entries.
+// Radix sort with one block per tile. A pass in which all keys of a line have the same digit is
+// skipped for that line. The first pass that is not skipped reads elements, later ones entries.
 #pragma once
 
 #include "keys.cuh"
@@ -15,8 +15,7 @@ INFINI_DEVICE uint32_t digit_of(Key key, int pass) { return uint32_t(key >> pass
 }  // namespace infini
 
 #ifdef INFINI_KERNEL_RADIX_COUNT
-// How many keys of a part of a line have each digit of each pass. The states that the first pass
-// begins with are cleared on the way.
+// Counts the digits of each pass in a chunk of a line, and clears the states for the first pass.
 using namespace infini;
 
 INFINI_ENTRY(RadixParams, 512, 2) {
@@ -56,7 +55,7 @@ INFINI_ENTRY(RadixParams, 512, 2) {
 #endif
 
 #ifdef INFINI_KERNEL_RADIX_STARTS
-// Where the keys of each digit begin in a sorted line, a block for each line and pass.
+// Finds where the keys of each digit begin in a sorted line, one block per line and pass.
 using namespace infini;
 
 INFINI_ENTRY(RadixParams, 256, 1) {
@@ -75,9 +74,9 @@ INFINI_ENTRY(RadixParams, 256, 1) {
 #ifdef INFINI_KERNEL_RADIX_SCATTER
 #include "index/group_rank.cuh"
 
-// A tile is sorted by a digit in shared memory, then written to where its digits belong in the
-// line: behind those of the tiles before it, which publish their counts as soon as they know them
-// (decoupled look-back). In the last pass (kLast) elements and their places are written instead of
+// Sorts a tile by one digit in shared memory, then writes it to the digits' positions in the line:
+// after those of the previous tiles, which publish their counts as soon as they are known
+// (decoupled look-back). The last pass (kLast) writes elements and their indices instead of
 // entries.
 namespace infini {
 
@@ -92,8 +91,8 @@ struct Shared {
     uint32_t places[kTile];
 };
 
-// A line, and a tile of it. Blocks take the tiles in the order in which they begin, so those before
-// have begun as well; the lines' first tiles come first.
+// A line and a tile of it. Blocks take tiles in the order in which they start, so that the previous
+// tiles have also been started; the lines' first tiles come first.
 struct Tile {
     int64_t line, begin;
     int number, size;
@@ -106,16 +105,17 @@ struct Tile {
     }
 };
 
-// What a tile publishes for a digit: 0 is nothing yet, a number + 1 how many keys it has; marked
-// with kWhole, where in the line the next tile's keys begin.
+// The state that a tile publishes for a digit: 0 is nothing yet; a value + 1 is its number of keys
+// or, if marked with kWhole, the position in the line where the next tile's keys begin.
 inline constexpr uint32_t kWhole = 0x80000000u;
 
 INFINI_DEVICE void tell(uint32_t *state, uint32_t value) {
     *const_cast<volatile uint32_t *>(state) = value;
 }
-// Where in the line the keys of a tile after the first begin; `state` is this tile's.
+// The position in the line where a tile's keys begin, except for the first tile; `state` is this
+// tile's.
 INFINI_DEVICE uint32_t find_begin(const uint32_t *state, int number) {
-    constexpr int kMany = 4;  // are read together: latency is what takes long
+    constexpr int kMany = 4;  // read together to hide latency
     uint32_t sum = 0;
     for (;;) {
         uint32_t states[kMany];
@@ -159,9 +159,9 @@ INFINI_ENTRY(RadixParams, kThreads, 3) {
     const uint32_t *idle = p.idle + tile.line * kPasses;
     const Lanes busy = vote(lane() <= p.pass && !idle[lane()]);
     if (!(busy >> p.pass)) return;
-    const int done = count_lanes(busy) - 1;  // passes
+    const int done = count_lanes(busy) - 1;  // number of passes
 
-    // Each warp has neighbouring keys. What fills up a line comes last.
+    // Each warp has adjacent keys. Padding is sorted last.
     Key keys[kItems];
     uint32_t ranks[kItems];
     const int begin = warp() * kItems * kWarp + lane();

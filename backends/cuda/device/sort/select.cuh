@@ -1,6 +1,6 @@
-// The first `count` entries of each piece of a line, in the order of their places: digit by digit
-// it is found how far they reach, with the keys in shared memory. kEntries: of entries, not of
-// elements; their places ascend where keys are equal.
+// Selects the first `count` entries of each chunk of a line, in index order: their bound is found
+// digit by digit, with the keys in shared memory. kEntries: selects from entries instead of
+// elements; their indices ascend among equal keys.
 #include "keys.cuh"
 #include "scan/block_scan.cuh"
 
@@ -8,7 +8,7 @@ namespace infini {
 
 inline constexpr int kPiece = 32768 / int(sizeof(Key)), kThreads = 512;
 
-// Entries with (key & mask) < prefix are among the first ones, and `ties` of those with == prefix.
+// Selected are entries with (key & mask) < prefix, and the first `ties` of those with == prefix.
 struct Bound {
     Key prefix, mask;
     uint32_t ties;
@@ -38,12 +38,12 @@ INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
         bound.prefix |= Key(found[0]) << shift;
         bound.mask |= Key(255) << shift;
         bound.ties -= found[1];
-        if (found[2] == bound.ties) break;  // all of them
+        if (found[2] == bound.ties) break;  // all of them are selected
     }
     return bound;
 }
 
-// Which lanes have a key below the bound, and which a tie.
+// The lanes with a key below the bound, and those with a tie.
 struct Found {
     Lanes below, ties;
 
@@ -53,7 +53,7 @@ struct Found {
         below = vote(i < end && key < bound.prefix);
         ties = vote(i < end && key == bound.prefix);
     }
-    // How many: those below the bound in the lower half of a word, ties in the upper one.
+    // Counts: keys below the bound in the lower half of a word, ties in the upper half.
     INFINI_DEVICE uint32_t both(Lanes among = kAllLanes) const {
         return uint32_t(count_lanes(below & among) | count_lanes(ties & among) << 16);
     }
@@ -94,7 +94,7 @@ INFINI_ENTRY(SelectParams, 512, 3) {
     const Bound bound = find_bound(keys, n, count);
     Key *to = static_cast<Key *>(p.out.keys) + line * p.out.pitch + piece * p.count;
     uint32_t *places = p.out.places + line * p.out.pitch + piece * p.count;
-    // Every warp has a stretch of the keys. Both kinds are counted at once.
+    // Each warp has a range of the keys. Both counts are computed together.
     const int stretch = (n + kThreads - 1) / kThreads * kWarp;
     const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
     uint32_t mine = 0;

@@ -1,12 +1,12 @@
-// Lines that fit into shared memory, sorted by a bitonic network: a block has one line
-// or several short ones. P is the type of places in the result.
+// Sorts lines that fit into shared memory by a bitonic network: a block has one line or several
+// short ones. P is the type of indices in the result.
 #include "keys.cuh"
 
 namespace infini {
 
 inline constexpr int kTileThreads = 512;
 
-// Entries in shared memory. Keys of 32 bits share a word with their places.
+// Entries in shared memory. Keys of 32 bits share a word with their indices.
 struct WordEntries {
     uint64_t *words;
 
@@ -16,7 +16,7 @@ struct WordEntries {
         words[at] = uint64_t(key) << 32 | place;
     }
     INFINI_DEVICE uint32_t place(int at) const { return uint32_t(words[at]); }
-    // Exchanges two entries if they are not in the wanted order.
+    // Exchanges two entries if they are not in the required order.
     INFINI_DEVICE void exchange(int low, int high, bool up) const {
         const uint64_t a = words[low], b = words[high];
         if ((b < a) == up) words[low] = b, words[high] = a;
@@ -43,8 +43,8 @@ struct PairEntries {
 };
 using TileEntries = Choose<sizeof(Key) == 4, WordEntries, PairEntries>;
 
-// Runs of `run` entries become sorted, upwards and downwards in turn. As long as entries are no
-// further apart than that, a warp exchanges among the same ones and need not wait for the others.
+// Sorts runs of `run` entries, alternately ascending and descending. While the distance between
+// entries is small enough, each warp accesses its own entries only and needs no block barrier.
 INFINI_DEVICE void sort_tile(const TileEntries &entries, int count, int padded) {
     bool alone = false;
     for (int run = 2; run <= padded; run *= 2)
@@ -76,7 +76,7 @@ INFINI_ENTRY(TileParams, 512, 1) {
 
     for (int at = threadIdx.x; at < count; at += kTileThreads) {
         const int line = at / p.padded, i = at - line * p.padded;
-        // What fills up a line comes last: no element has such a place.
+        // Padding is sorted last: no element has such an index.
         Key key = Key(~Key(0));
         uint32_t place = 0xffffffffu;
         if (i < p.size) {

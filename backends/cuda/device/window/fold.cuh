@@ -1,4 +1,4 @@
-// fold: for each element of the image the sum of what falls on it.
+// fold: sums, for each element of the image, the input elements that map to it.
 #include "image.cuh"
 
 using namespace infini;

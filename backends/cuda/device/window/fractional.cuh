@@ -1,11 +1,11 @@
-// fractional_max_pool: windows that each image places for itself.
+// fractional_max_pool: pseudo-random windows, chosen separately for each image.
 #include "image.cuh"
 
 namespace infini {
 
 using C = Choose<kSame<T, double>, double, float>;
 
-// Where window o of a dimension begins.
+// The start of window o in a dimension.
 INFINI_DEVICE int64_t first_of(const FractionalParams &p, int d, int64_t o, const T *samples) {
     const int64_t room = p.from.size[d] - p.kernel[d], count = p.to.size[d];
     if (o == count - 1) return room;
@@ -13,7 +13,7 @@ INFINI_DEVICE int64_t first_of(const FractionalParams &p, int d, int64_t o, cons
     double u = own < 0 ? 0.0 : convert<double>(samples[own * p.sample_stride[2]]);
     u = !(u > 0) ? 0.0 : u < 1 - 0x1p-24 ? u : 1 - 0x1p-24;
     const double step = double(room) / double(count > 1 ? count - 1 : 1);
-    // As the definition has it: two products, each rounded.
+    // The definition rounds each of the two products.
     const int64_t at = int64_t(__dmul_rn(double(o) + u, step)) - int64_t(__dmul_rn(u, step));
     return at < room ? at : room;
 }

@@ -1,6 +1,6 @@
-// grid_sample: a thread finds what a point is made of, and makes it for some channels. kNeighbours:
-// of each dimension, 1 (nearest), 2 (linear) or 4 (cubic). kAround: 0 zeros, 1 border, 2
-// reflection.
+// grid_sample: a thread computes the neighbours and weights of a point, and interpolates some
+// channels. kNeighbours: per dimension, 1 (nearest), 2 (linear) or 4 (cubic). kAround: 0 zeros, 1
+// border, 2 reflection.
 #include "image.cuh"
 
 namespace infini {
@@ -10,7 +10,7 @@ using C = Choose<kSame<T, double>, double, float>;
 INFINI_DEVICE double near_weight(double x) { return (1.25 * x - 2.25) * x * x + 1; }
 INFINI_DEVICE double far_weight(double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; }
 
-// What the padding makes of a place. Long, and so a function of its own.
+// Applies the padding to a coordinate. Not inlined, because it is long.
 __device__ __noinline__ double placed(double at, int64_t size, bool corners) {
     if constexpr (kAround == 0) return at;
     const double last = double(size - 1);
@@ -24,7 +24,7 @@ __device__ __noinline__ double placed(double at, int64_t size, bool corners) {
     return at < 0 ? 0.0 : at > last ? last : at;
 }
 
-// Of a place beyond the dimension: -1.
+// -1 for an index out of bounds.
 INFINI_DEVICE int64_t element(double at, int64_t size) {
     return at >= 0 && at < double(size) ? int64_t(at) : -1;
 }
@@ -35,8 +35,8 @@ struct Neighbours {
     C weight[kNeighbours];
 
     INFINI_DEVICE Neighbours(double at, int64_t size, bool corners) {
-        // Rounded after each step, as elsewhere: where a point falls between two elements it
-        // matters.
+        // Rounded after each step, as in other implementations, which matters for points exactly
+        // between two elements.
         if (corners)
             at = __dmul_rn((at + 1) / 2, double(size - 1));
         else

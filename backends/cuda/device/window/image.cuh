@@ -1,4 +1,4 @@
-// Where an element of an image lies. I: integers that hold every number of elements.
+// The offset of an element of an image. I: an integer type for indices of elements.
 #pragma once
 
 #include "image_params.h"
@@ -9,7 +9,7 @@ INFINI_DEVICE I divided(I n, int64_t by, const Divider &divider) {
     return sizeof(I) == 4 ? I(divider.divide(uint32_t(n))) : n / I(by);
 }
 
-// An element's coordinates, from its number in row-major order.
+// An element's coordinates, from its index in row-major order.
 struct Pixel {
     I image, channel, at[3];
 

@@ -8,20 +8,20 @@ namespace infini {
 struct ImageParams {
     int64_t batch = 0, channels = 0, size[3] = {1, 1, 1};
     int64_t batch_stride = 0, channel_stride = 0, stride[3] = {0, 0, 0};
-    Divider by[3], by_channels;  // of images with fewer than 2^31 elements
+    Divider by[3], by_channels;  // for images with fewer than 2^31 elements
 
     INFINI_BOTH int64_t elements() const { return size[0] * size[1] * size[2]; }
 };
 
-// Windows over the dimensions: from a kernel that slides, or as bins that cover each dimension.
+// Windows over the dimensions: sliding windows of a kernel, or bins that cover each dimension.
 struct PoolParams {
     const void *x;
     void *y;
-    int64_t *found;  // places, if they are wanted
+    int64_t *found;  // indices, if requested
     ImageParams from, to, places;
     int64_t kernel[3] = {1, 1, 1}, step[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, gap[3] = {1, 1, 1};
-    int64_t divisor = 0;       // of a mean; 0: the elements of the window
-    int32_t with_padding = 0;  // which count even where they lie in the padding
+    int64_t divisor = 0;       // divisor of a mean; 0: the number of elements in the window
+    int32_t with_padding = 0;  // whether these include the padding
 };
 
 struct FractionalParams {
@@ -40,11 +40,11 @@ struct FoldParams {
     int64_t to[4], from[3];  // strides
 };
 
-// Tables of a dimension of resampling: for each output where its elements begin, how many there
-// are, and their weights.
+// Tables for resampling one dimension: for each output, the first input element, the number of
+// elements, and their weights.
 struct AxisParams {
     int64_t in = 1, out = 1, taps = 1;
-    double scale = 0;  // 0: by the sizes
+    double scale = 0;  // 0: from the sizes
     int32_t *first;
     int32_t *count;
     void *weight;
@@ -63,7 +63,7 @@ struct GridParams {
     void *y;
     ImageParams from, to;
     int64_t grid_stride[5] = {};  // batch, three dimensions, component
-    int64_t chunk;                // channels that a thread takes
+    int64_t chunk;                // channels per thread
     int32_t corners;
 };
 

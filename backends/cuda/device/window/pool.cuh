@@ -1,5 +1,5 @@
-// Pooling: a thread makes an output, or a warp if windows are large (kTogether threads). kFold: 0
-// sums, 1 largest elements, 2 these and their places. kBins: windows cover each dimension.
+// Pooling: one output per thread, or per warp for large windows (kTogether threads). kFold: 0 sums,
+// 1 maxima, 2 maxima with indices. kBins: windows cover each dimension.
 #include "image.cuh"
 
 namespace infini {
@@ -36,7 +36,7 @@ struct Span {
 
 struct Largest {
     C value;
-    int64_t place;  // -1: of nothing
+    int64_t place;  // -1: none
 };
 struct Larger {
     INFINI_DEVICE Largest operator()(Largest a, Largest b) const {
@@ -62,7 +62,7 @@ INFINI_ENTRY(PoolParams, 256, 1) {
         const Span s0(p, 0, to.at[0]), s1(p, 1, to.at[1]), s2(p, 2, to.at[2]);
         C sum = C(0);
         Largest best = {-infinity<C>(), -1};
-        // An element, and its place in the image.
+        // An element, and its index in the image.
         auto take = [&](T element, int64_t place) {
             const C value = convert<C>(element);
             if constexpr (kFold == 0) {

@@ -4,7 +4,7 @@
 #ifdef INFINI_KERNEL_RESAMPLE_RESAMPLE
 #include "image.cuh"
 
-// An output is the weighted sum of the elements that the tables of its dimensions name. kMoves: it
+// An output is the weighted sum of the elements listed in the tables of its dimensions. kMoves: it
 // is one element, unchanged.
 using namespace infini;
 
@@ -14,7 +14,7 @@ INFINI_ENTRY(ResampleParams, 256, 1) {
         const Pixel to(p.to, number);
         const T *plane = static_cast<const T *>(p.x) + to.plane(p.from);
         T *y = static_cast<T *>(p.y) + to.offset(p.to);
-        // Of places beyond the edges, the outermost ones.
+        // Indices beyond the edges are clamped.
         auto clamped = [&](int d, int32_t at) {
             const int32_t last = int32_t(p.from.size[d]) - 1;
             return (at < 0 ? 0 : at < last ? at : last) * p.from.stride[d];
@@ -50,12 +50,12 @@ INFINI_ENTRY(ResampleParams, 256, 1) {
 #ifdef INFINI_KERNEL_RESAMPLE_AXIS
 #include "image_params.h"
 
-// The tables of resampling: a thread for each output of each dimension. kMode: 0 nearest, 1
-// nearest-exact, 2 linear, 3 cubic, 4 linear against aliases, 5 cubic against aliases. W: of
+// The tables for resampling: one thread per output of each dimension. kMode: 0 nearest, 1
+// nearest-exact, 2 linear, 3 cubic, 4 antialiased linear, 5 antialiased cubic. W: the type of
 // weights.
 namespace infini {
 
-// Cubic convolution with a = -3/4, of neighbours at a distance below 1, and below 2.
+// Cubic convolution with a = -3/4, for distances below 1, and from 1 to 2.
 INFINI_DEVICE double near_weight(double x) { return (1.25 * x - 2.25) * x * x + 1; }
 INFINI_DEVICE double far_weight(double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; }
 
@@ -68,7 +68,7 @@ INFINI_DEVICE double filter(double x) {
 
 INFINI_DEVICE double clamped(double x, double most) { return x > 0 ? x < most ? x : most : 0.0; }
 
-// All elements around an output, as far as outputs lie apart.
+// Antialiasing: all elements within a distance that grows with the distance of outputs.
 INFINI_DEVICE void smooth(const AxisParams &a, int64_t o, double step, bool corners) {
     W *weight = static_cast<W *>(a.weight) + o * a.taps;
     if (corners) step = a.out > 1 ? double(a.in - 1) / double(a.out - 1) : 0.0;
@@ -103,7 +103,7 @@ INFINI_DEVICE void make(const AxisParams &a, int64_t o, bool corners) {
     if (kMode == 2) source = source > 0 ? source : 0.0;
     double before = floor(source);
     const double share = source - before;
-    // Places are clamped where they are used, so that far beyond the edge it does not matter where.
+    // Indices are clamped where they are used, so values far beyond the edge do not matter.
     const double last = double(a.in) + 2;
     before = before > last ? last : before > -3 ? before : -3.0;
     a.first[o] = int32_t(before) - (kMode == 3);
