@@ -46,7 +46,7 @@ namespace infini {
 #define INFINI_ONE(type, n, d, ab, add, turned, ...) \
     asm volatile(INFINI_BEGIN(add) \
                  INFINI_WGMMA(type, n, d) ab ", p, 1, 1, " turned ";\n}\n" __VA_ARGS__)
-// Four, of 64 numbers along k in panels.
+// Four products, over 64 elements along k in panels.
 #define INFINI_NEXT(type, n, d, a, b, place) \
     "add.s64 x, " a ", " place ";\nadd.s64 y, " b ", " place ";\n" \
     INFINI_WGMMA(type, n, d) "x, y, q, 1, 1, 0, 0;\n"

@@ -1,4 +1,4 @@
-// The dimensions that several tensors share, joined where all of them allow it.
+// The dimensions of several tensors of the same shape, merged if all of them allow it.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Dims {
     int64_t count = 1;
     Dim dim[kMost];  // the outermost one first
 
-    // Another dimension, inside of those there are.
+    // Adds a new innermost dimension.
     template <class... Strides>
     void add(int64_t size, Strides... strides) {
         static_assert(sizeof...(Strides) == tensors);
@@ -40,7 +40,7 @@ struct Dims {
         }
     }
     const Dim &inner() const { return dim[ndim - 1]; }
-    // The innermost dimension, which is no more among these.
+    // Removes and returns the innermost dimension.
     Dim take_inner() {
         if (ndim == 0) {
             Dim one = {count, {}};
@@ -67,7 +67,7 @@ struct Dims {
     }
 };
 
-// The largest power of two, 16 at most, that divides all of these bytes.
+// The largest power of two, at most 16, that divides all of these byte counts.
 inline int64_t common_word(std::initializer_list<int64_t> bytes) {
     int64_t bits = 16;
     for (int64_t each : bytes) bits |= each;

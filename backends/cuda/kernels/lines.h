@@ -6,7 +6,7 @@
 
 namespace infini::cuda {
 
-// The offsets over the dimensions [first, last) of a tensor.
+// The offsets over dimensions [first, last) of a tensor.
 inline Offsets offsets_of(const Tensor &tensor, int first, int last) {
     Offsets offsets;
     for (int i = first; i < last; ++i) offsets.add(tensor.shape[i], tensor.strides[i]);
@@ -15,11 +15,11 @@ inline Offsets offsets_of(const Tensor &tensor, int first, int last) {
 inline Offsets offsets_of(const Tensor &tensor) { return offsets_of(tensor, 0, tensor.ndim); }
 
 struct Lines {
-    Offsets offsets;  // of the lines' beginnings
+    Offsets offsets;  // of the lines
     int64_t size = 1, step = 1;
 
     Lines() = default;
-    // A tensor without dimensions is a line of one element. An axis < 0 counts from the end.
+    // A 0-dimensional tensor is a line of one element. A negative axis counts from the end.
     Lines(const Tensor &tensor, int axis) {
         if (axis < 0) axis += tensor.ndim;
         for (int i = 0; i < tensor.ndim; ++i)

@@ -29,12 +29,12 @@ bool MappedTensor::can_map(size_t element_bytes) const {
 }
 
 bool make_map(TensorMap &map, const MappedTensor &t, const void *memory) {
-    constexpr int kWords = 1;  // any 16 bits
+    constexpr int kWords = 1;  // any 16-bit type
     constexpr int kSwizzle128 = 3, kPromote256 = 3;
     uint64_t sizes[4], strides[3];
     uint32_t box[4], steps[4] = {1, 1, 1, 1};
     for (int i = 0; i < 4; ++i) sizes[i] = uint64_t(t.size[i]), box[i] = uint32_t(t.box[i]);
-    // For a size of one the stride has no meaning, but the driver checks it.
+    // The stride of a dimension of size 1 has no effect, but the driver checks it.
     for (int i = 1; i < 4; ++i) strides[i - 1] = t.size[i] == 1 ? 16 : uint64_t(t.stride[i] * 2);
     return encoder()(&map, kWords, 4, const_cast<void *>(memory), sizes, strides, box, steps, 0,
                      kSwizzle128, kPromote256, 0) == 0;

@@ -6,18 +6,18 @@
 
 namespace infini::cuda {
 
-// Four sizes, the innermost first and without a stride, which is 1.
+// Four dimensions, the innermost first; its stride is 1 and not passed.
 struct MappedTensor {
     int64_t size[4];
-    int64_t stride[4];  // elements
-    int64_t box[4];     // what a copy takes; 64 elements of the innermost size
+    int64_t stride[4];  // in elements
+    int64_t box[4];     // size of a copy; 64 elements in the innermost dimension
 
     // Whether a map is possible for the sizes and strides, and supported by the driver.
     bool can_map(size_t element_bytes) const;
 };
 
-// False: the driver refused. Elements have 16 bits; rows of a box are swizzled, see
-// device/hopper.cuh.
+// Returns false if the driver rejects the map. Elements have 16 bits; rows of a box are swizzled,
+// see device/hopper.cuh.
 bool make_map(TensorMap &map, const MappedTensor &tensor, const void *memory);
 
 }  // namespace infini::cuda

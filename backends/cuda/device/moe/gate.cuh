@@ -16,7 +16,7 @@ struct GateParams {
     int64_t rows, x_row, x_step, bias_step;
     int64_t value_row, value_step, index_row, index_step;
     int32_t experts, chosen;  // chosen: per row
-    int32_t slots;            // entries of a row of results: more than are chosen have no expert
+    int32_t slots;            // per row of the results; those after the chosen ones have no expert
     int32_t groups, keep;
     int32_t shared;  // entries after the chosen ones, for shared experts
     int32_t normalise, scaled;

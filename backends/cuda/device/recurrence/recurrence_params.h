@@ -37,7 +37,7 @@ struct ConvParams {
     void *final_state;
     int64_t out_stride[2], x_stride[2], weight_stride[2], bias_stride;
     int64_t state_stride[3], final_stride[3];
-    int32_t channels, blocks, runs;  // blocks of channels; runs of tokens, of a request at most
+    int32_t channels, blocks, runs;  // blocks of channels; most runs of tokens per request
     int32_t vector;
 };
 

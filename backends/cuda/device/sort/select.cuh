@@ -21,7 +21,7 @@ INFINI_APART uint32_t sum_before(uint32_t value) {
 
 INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
     INFINI_SHARED uint32_t histogram[256];
-    INFINI_SHARED uint32_t found[3];  // the digit, how many have less, how many have it
+    INFINI_SHARED uint32_t found[3];  // the digit, number of smaller ones, number of equal ones
     Bound bound = {0, 0, count};
     for (int shift = (kKeyBits - 1) / 8 * 8; shift >= 0; shift -= 8) {
         if (threadIdx.x < 256) histogram[threadIdx.x] = 0;

@@ -1,4 +1,4 @@
-// Softmax attention, as the planners of its operators describe it.
+// Softmax attention, in the form used by the planners of its operators.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace infini::cuda {
 
 inline constexpr double kLog2E = 1.4426950408889634;
 
-// The head dimension as tensor-core kernels see it: whole steps of 16.
+// The head dimension rounded up to a multiple of 16, as tensor-core kernels require.
 inline int64_t padded_depth(int64_t size) { return std::max<int64_t>(16, round_up(size, 16)); }
 
-// A case of attention. Tensors are given by their index among the operation's; -1: none.
+// A case of attention. Tensors are given by their index in the operation; -1: none.
 struct AttentionCase {
     Shape q, k, v, out;
     int q_at = -1, k_at = -1, v_at = -1, out_at = -1;
     AttentionStrides q_stride, k_stride, v_stride, out_stride;
     Shape table, lengths, bounds, slopes;
     int table_at = -1, lengths_at = -1, bounds_at = -1, slopes_at = -1;
-    int64_t sequences = 1, heads = 1, group = 1;  // key heads, and query heads for each
-    int64_t queries = 0, tokens = 0;              // of a sequence at most, of all
+    int64_t sequences = 1, heads = 1, group = 1;  // key heads, and query heads per key head
+    int64_t queries = 0, tokens = 0;              // maximum per sequence, total
     int64_t keys = 0, depth = 0, value_depth = 0;
     int64_t pages = 0, page_size = 1;
     bool causal = false;
@@ -35,32 +35,32 @@ struct AttentionCase {
     bool sloped() const { return slopes_at >= 0; }
     bool windowed() const { return window > 0; }
     bool capped() const { return softcap > 0; }
-    int64_t rows() const { return queries * group; }  // of a sequence and key head, at most
-    // Keys that the rows of a sequence see at most.
+    int64_t rows() const { return queries * group; }  // maximum per sequence and key head
+    // Maximum number of keys that the rows of a sequence see.
     int64_t seen() const { return windowed() ? std::min(keys, window + queries - 1) : keys; }
 
     // All parameters of a kernel except the pointers.
     AttentionParams params() const;
-    // With the pointers of a call; those of the workspace are the plan's.
+    // Adds the pointers of a call; the plan sets those of the workspace.
     AttentionParams params(const AttentionParams &fixed, const Arguments &arguments) const;
     // The types and constants required by sequence.cuh.
     Source source(const char *file) const;
 };
 
-// INFINI_CUDA_ATTENTION selects one of the kernels, if it supports the case, for comparisons:
-// "rows", the plain ones; "tiles", mma.sync; "groups", wgmma; "dnn", the vendor's library's;
-// "own", any but that.
+// INFINI_CUDA_ATTENTION selects a kernel for comparisons, if it supports the case: "rows": any type
+// and size; "tiles": mma.sync; "groups": wgmma; "dnn": the vendor's library; "own": any except
+// "dnn".
 std::string wished_attention();
 
-// The best kernel for a case. `before` is run first, if there is one.
+// The best kernel for a case. `before` is run first, if it is not null.
 std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device &device,
                                           std::unique_ptr<Plan> before = nullptr);
 
-// Its implementations; null if they do not support the case.
+// The kernels; null if the case is not supported.
 std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
-// For large heads. `entries`: keys are entries of a cache in e4m3; their page has one row, and its
+// For large heads. `entries`: keys are entries of an e4m3 cache; its pages have one row, and its
 // stride is in bytes.
 std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &attention, Device &device, bool entries);
 // `always`: even if another kernel is expected to be faster.
@@ -72,11 +72,11 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Devi
 std::unique_ptr<Plan> plan_attention_dnn(const AttentionCase &attention, Device &device,
                                          std::unique_ptr<Plan> &other, bool always);
 
-// Split-KV: how many ranges of keys, so that the last wave is not nearly empty. `slots` blocks are
-// resident.
+// Split-KV: the number of key ranges, chosen so that the last wave is not nearly empty. `slots`
+// blocks are resident.
 int64_t choose_splits(int64_t units, int64_t slots, int64_t most);
-// The kernel that combines split keys. Planners request it before they ask how many blocks of their
-// own are resident, which waits for their own to be compiled: so both are compiled together.
+// The kernel that combines split keys. Planners request it before they query the occupancy of their
+// own kernel, which waits for its compilation, so that both compile in parallel.
 std::shared_ptr<const Kernel> compile_combine(const AttentionCase &attention, Device &device);
 // Launches `blocks` for each range, then combines the ranges' results if there are several.
 std::unique_ptr<Plan> plan_splits(const AttentionCase &attention, Device &device,
@@ -84,13 +84,13 @@ std::unique_ptr<Plan> plan_splits(const AttentionCase &attention, Device &device
                                   const AttentionParams &fixed, int64_t blocks, unsigned threads,
                                   size_t shared);
 
-// Finds the segments of ragged queries: a plan of its own, to be run with the bounds' pointer.
+// Finds the segments of ragged queries: a separate plan, run with the bounds' pointer.
 class Segments {
 public:
     Segments(const AttentionCase &attention, Device &device, int64_t tile_rows);
 
     size_t workspace() const { return bytes_; }
-    // How many tiles there can be.
+    // The maximum number of tiles.
     int64_t most_tiles() const { return most_tiles_; }
     Error run(const AttentionCase &attention, const Arguments &arguments, void *workspace,
               const Stream &stream) const;
@@ -102,8 +102,8 @@ private:
     int64_t most_tiles_ = 0;
 };
 
-// MLA (multi-head latent attention) on Hopper. Values are the first part of keys, which are aligned
-// to 16 bytes. Null where TMA cannot copy them.
+// MLA (multi-head latent attention) on Hopper. Values are the leading elements of keys, which are
+// aligned to 16 bytes. Null if TMA cannot copy them.
 std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &attention, Device &device);
 
 }  // namespace infini::cuda

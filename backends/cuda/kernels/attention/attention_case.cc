@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-// Rows that can be moved 16 bytes at a time, if the first one is aligned.
+// Whether rows can be moved 16 bytes at a time, if the first one is aligned.
 bool has_wide_rows(const AttentionStrides &s, int64_t size, int64_t wide) {
     return s.inner == 1 && size % wide == 0 && s.batch % wide == 0 && s.token % wide == 0 &&
            s.head % wide == 0;
@@ -72,7 +72,7 @@ Segments::Segments(const AttentionCase &c, Device &device, int64_t tile_rows) {
     params_.group = int32_t(c.group), params_.tile_rows = int32_t(tile_rows);
     bytes_ = (size_t(c.sequences + 3) * 2 + 1) * sizeof(int32_t);
     bytes_ = (bytes_ + 255) / 256 * 256;
-    // Every segment can have one tile that is not full.
+    // Every segment can have one partial tile.
     most_tiles_ = c.tokens * c.group / tile_rows + c.sequences + 2;
 }
 
@@ -85,7 +85,7 @@ Error Segments::run(const AttentionCase &c, const Arguments &a, void *workspace,
     return kernel_->launch(stream, 1, 256, p);
 }
 
-// ---- The choice ---------------------------------------------------------------------------------
+// ---- Selection ----------------------------------------------------------------------------------
 
 std::string wished_attention() {
     return read_choice("INFINI_CUDA_ATTENTION", {"rows", "tiles", "groups", "dnn", "own"});

@@ -1,5 +1,5 @@
-// Attention of few rows to many keys: split-KV (flash decoding). Keys are cut into ranges until the
-// device is full, and a second kernel combines their results.
+// Attention of few rows to many keys: split-KV (flash decoding). Keys are split into ranges until
+// the device is full, and a second kernel combines the results.
 #include <algorithm>
 
 #include "attention.h"

@@ -1,5 +1,5 @@
-// Attention by the vendor's library of neural-network primitives, where that is faster than our own
-// kernels.
+// Attention by the vendor's library of neural-network primitives, in cases where it is faster than
+// our own kernels.
 #include <algorithm>
 
 #include "attention.h"
@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-// One query of each sequence to all of its keys, in rows that can be moved 16 bytes at a time.
+// One query per sequence, which sees all keys, in rows that can be moved 16 bytes at a time.
 bool is_possible(const AttentionCase &c) {
     constexpr int64_t kWide = 8;
     if (c.q.dtype != INFINI_DTYPE_F16 && c.q.dtype != INFINI_DTYPE_BF16) return false;
@@ -20,10 +20,10 @@ bool is_possible(const AttentionCase &c) {
     return c.keys > 0 && c.scale > 0;
 }
 
-// On an H200 cuDNN 9.19 reads 4.4 TB/s and our kernel 4.2, of 1 GiB of keys and values. But
-// compiling a kernel takes 0.7 s for each shape: so it is used only if much is read, and not for
-// varying lengths. With sequence lengths it is hardly faster, and for prefill slower (606 TFLOP/s,
-// ours 676).
+// On an H200, for 1 GiB of keys and values, cuDNN 9.19 reads 4.4 TB/s and our kernel 4.2. But
+// compiling a kernel takes 0.7 s for each shape, so cuDNN is only used for large inputs, and not
+// for varying lengths. With sequence lengths it is hardly faster, and for prefill it is slower (606
+// TFLOP/s, ours 676).
 bool is_faster(const AttentionCase &c, const Device &device) {
     constexpr int64_t kStep = 1024, kLeast = int64_t(1) << 27;  // elements: 256 MiB
     const int64_t elements = 2 * c.sequences * c.heads * c.keys * c.depth;

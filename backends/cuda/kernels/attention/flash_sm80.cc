@@ -16,11 +16,11 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
     if (!device.has_mma || !half || c.depth > 256 || c.value_depth > 256) return nullptr;
     const int64_t depth = padded_depth(c.depth), value = padded_depth(c.value_depth);
     const int64_t stage = kTilesKeys * (depth + value + 2 * kTilesPiece);
-    // Tiles of 16 rows that a warp has: two, where their results fit into registers.
+    // Tiles of 16 rows per warp: two if their results fit into registers.
     int64_t tiles = value <= 128 && c.rows() > 64 ? 2 : 1;
     auto fits = [&] {
         const int64_t rows = 16 * kTilesWarps * tiles;
-        return rows * (value + 2) <= stage &&  // results go where keys were
+        return rows * (value + 2) <= stage &&  // results overwrite the keys
                size_t(2 * (rows * (depth + kTilesPiece) + 2 * stage)) + 4096 <= device.shared_bytes;
     };
     if (!fits()) tiles = 1;
@@ -42,7 +42,8 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
             compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
-        // Split-KV costs a second pass over the results: only where much of the device would idle.
+        // Split-KV costs a second pass over the results, so it is used only if much of the device
+        // would be idle.
         const bool whole = c.invariant || blocks * 2 > slots;
         fixed.splits = int32_t(whole ? 1 : choose_splits(blocks, slots, most));
         return plan_splits(c, device, kernel, fixed, blocks, threads, shared);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSm90Rows = 128, kSm90Keys = 128;
 
-// Pages of one key, as packed sequences have: those of a tile mostly lie one behind the other.
+// Pages of one key, as in packed sequences: those of a tile are mostly contiguous.
 bool is_single(const AttentionCase &c) { return c.paged() && c.page_size == 1; }
 
 // Whether TMA can copy queries, keys and values.
@@ -24,7 +24,7 @@ struct Maps {
         const size_t bytes = dtype_bytes(c.q.dtype);
         const bool single = is_single(c);
         const int64_t rows = c.paged() && !single ? std::min(c.page_size, kSm90Keys) : kSm90Keys;
-        // Ragged sequences of keys do not begin at the first row.
+        // Ragged key sequences do not begin at the first row.
         const int64_t count = c.paged() ? c.pages : c.sequences;
         auto keys = [&](const AttentionStrides &s, int64_t size) {
             if (single)
@@ -56,20 +56,20 @@ struct Maps {
     }
 };
 
-// The order of work: some units (sequences and heads) at a time, whose keys stay in L2, and how
-// blocks take turns.
+// The order of work: the number of units (sequences and heads) processed together, whose keys stay
+// in L2, and whether blocks alternate their order.
 struct Order {
     int64_t chunk;
     bool turns;
 };
 
-// The one that lets blocks end together, as far as lengths are known here.
+// Selects the order with the best balanced blocks, as far as lengths are known here.
 Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t blocks,
                    int64_t fitting) {
-    constexpr int64_t kMost = 1 << 15;  // work items that are simulated
+    constexpr int64_t kMost = 1 << 15;  // maximum number of simulated work items
     fitting = std::clamp<int64_t>(fitting, 1, units);
     if (c.ragged() || tiles * units > kMost || tiles * units <= blocks) return {fitting, false};
-    std::vector<int> cost(static_cast<size_t>(tiles));  // halves of 128 keys
+    std::vector<int> cost(static_cast<size_t>(tiles));  // in units of 64 keys
     for (int64_t tile = 0; tile < tiles; ++tile) {
         const int64_t last = std::min(c.rows(), (tile + 1) * kSm90Rows) - 1;
         const int64_t hidden = c.causal ? c.queries - 1 - last / c.group : 0;
@@ -101,7 +101,7 @@ Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t
     return best;
 }
 
-// Of a kernel that is compiled when it is first needed.
+// Compiles a kernel on first use.
 Error launch_late(const Source &source, const Stream &stream, int64_t blocks, unsigned threads,
                   const AttentionSm90Params &p, size_t shared) try {
     std::shared_ptr<const Kernel> kernel;
@@ -138,8 +138,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const int64_t value_stages = fits(query_stages, key_stages, 3) ? 3 : 2;
     if (!fits(query_stages, key_stages, value_stages)) return nullptr;
     const size_t shared = size_t(bytes_with(query_stages, key_stages, value_stages));
-    // Blocks of 128 rows that fill a multiprocessor each: not where half of the sizes would be
-    // padding, nor for so few of them and so many keys that split-KV is faster (flash_sm80.cc).
+    // Blocks of 128 rows occupy one multiprocessor each: not used if half of each size would be
+    // padding, or if blocks are few and keys so many that split-KV is faster (flash_sm80.cc).
     const int64_t tiles = (c.rows() + kSm90Rows - 1) / kSm90Rows * (c.ragged() ? 1 : c.sequences);
     const bool few =
         c.rows() < 64 || c.seen() < 64 ||
@@ -152,8 +152,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     source.constant("kValueStages", value_stages).constant("kSingle", is_single(c));
     source.architecture_specific();
     const Maps maps(c);
-    // Where TMA takes all strides, only unaligned pointers need the other code: that is rare, so it
-    // is compiled on demand.
+    // If TMA supports all strides, only unaligned pointers need the other code, which is rare, so
+    // it is compiled on demand.
     const bool all_bulk =
         maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0 && c.params().store_vector;
     const Source any = Source(source).constant("kBulk", false);

@@ -6,7 +6,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kIndexerWarps = 8;  // rows of a block
+constexpr int64_t kIndexerWarps = 8;  // rows per block
 
 std::unique_ptr<Plan> plan_indexer_quant(const Operation &operation, Device &device) {
     const Tensor q = operation.tensor(2);

@@ -1,5 +1,5 @@
 // MLA (multi-head latent attention) and other large heads, from a cache of keys and values or of
-// entries in e4m3.
+// e4m3 entries.
 #include <algorithm>
 
 namespace infini::cuda {
@@ -12,7 +12,7 @@ constexpr int64_t kMlaLeastRange = 256;  // keys
 // One of the kernels that a case may need.
 struct MlaSm80 {
     int64_t depth, value;
-    bool alias, entries;  // values are the first part of keys; keys are entries
+    bool alias, entries;  // values are the leading elements of keys; keys are entries
     int64_t tiles = 0, stages = 0;
 
     size_t shared() const {
@@ -23,7 +23,7 @@ struct MlaSm80 {
                       4 * parts * rows * (kMlaKeys + 4) + stages * stage +
                       (entries ? 2 * kMlaKeys * row : 0));
     }
-    // As many rows as there are, or as fit.
+    // As many rows as there are, up to the maximum that fits.
     bool choose(int64_t rows, const Device &device) {
         for (tiles = rows > 32 ? 4 : rows > 16 ? 2 : 1; tiles > 0; tiles /= 2)
             for (stages = 3; stages > 1; --stages)
@@ -44,7 +44,7 @@ std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const 
         int64_t(device.multiprocessors) * kernel->resident_blocks(kMlaThreads, l.shared());
     const int64_t most = std::clamp<int64_t>(c.keys / kMlaLeastRange, 1, 128);
     AttentionParams fixed = c.params();
-    if (l.entries) fixed.vector = fixed.vector && c.k_stride.batch % 16 == 0;  // of bytes
+    if (l.entries) fixed.vector = fixed.vector && c.k_stride.batch % 16 == 0;  // in bytes
     fixed.splits = int32_t(choose_splits(blocks, slots, most));
     return plan_splits(c, device, kernel, fixed, blocks, kMlaThreads, l.shared());
 }
@@ -56,7 +56,7 @@ std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &c, Device &device, bool
     if (!device.has_mma || !half || c.ragged() || c.value_depth > 512) return nullptr;
     MlaSm80 l{(c.depth + 15) / 16 * 16, (c.value_depth + 127) / 128 * 128, true, entries};
     const AttentionStrides &k = c.k_stride, &v = c.v_stride;
-    // Strides of dimensions of one are anything.
+    // Dimensions of size one may have any stride.
     const bool maybe = c.value_depth <= c.depth && l.value <= l.depth && k.inner == v.inner &&
                        k.token == v.token && (k.batch == v.batch || c.pages == 1) &&
                        (k.head == v.head || c.heads == 1);
@@ -68,7 +68,7 @@ std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &c, Device &device, bool
     if (!l.choose(c.rows(), device)) return nullptr;
     apart = plan_kernel(c, device, l);
     if (!joint) return apart;
-    // Whether values are part of the keys is known when both have addresses.
+    // Whether values are part of the keys is only known from their addresses.
     struct Either final : Plan {
         std::unique_ptr<Plan> joint, apart;
         int k_at, v_at;

@@ -13,7 +13,7 @@ constexpr int64_t kMlaSm90Keys = 64, kPanel = 2 * kMlaSm90Keys * 64;  // bytes
 // Whether TMA can copy keys.
 struct KeyMap {
     MappedTensor k;
-    int64_t box = 0;  // rows that a copy takes; 0: it cannot
+    int64_t box = 0;  // rows per copy; 0: not possible
 
     explicit KeyMap(const AttentionCase &c) {
         const int64_t rows = c.paged() ? std::min(c.page_size, kMlaSm90Keys) : kMlaSm90Keys;
@@ -31,10 +31,10 @@ struct KeyMap {
     }
 };
 
-// Few rows are columns of products, else there are 64 rows.
+// Few rows become the columns of the products; otherwise there are 64 rows.
 struct Variant {
     const char *file;
-    int64_t rows, slots;  // of a block; panels of keys in shared memory
+    int64_t rows, slots;  // rows per block; panels of keys in shared memory
     unsigned threads;
     size_t shared;
 
@@ -45,7 +45,7 @@ struct Variant {
         threads = few ? 160 : 384;
         const int64_t panels = depth / 64, queries = 2 * rows * (depth + (few ? 64 : 0));
         slots = std::min((int64_t(most) - queries) / kPanel, 3 * panels);
-        // Two warpgroups hold a tile each; one alone is done with a panel before it asks for more.
+        // Two warpgroups hold one tile each; a single one frees each panel before it needs more.
         if (!few) slots = 2 * panels <= slots ? 2 * panels : 0;
         if (slots < panels) slots = 0;
         shared = size_t(queries + slots * kPanel);
@@ -57,7 +57,7 @@ struct Variant {
 std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &c, Device &device) {
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.ragged() || c.value_depth % 256 != 0) return nullptr;
-    // A panel behind the values, if only of zeros: it holds the probabilities.
+    // Needs a panel after the values, which may be all zeros: it holds the probabilities.
     const int64_t value = c.value_depth, depth = std::max((c.depth + 63) / 64 * 64, value + 64);
     const Variant chosen(c.rows(), depth, device.shared_bytes - 4096);
     const KeyMap map(c);
@@ -71,18 +71,18 @@ std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &c, Device &device) {
     const int64_t units = c.sequences * c.heads;
     const int64_t each = std::max<int64_t>(1, (c.keys + kMlaSm90Keys - 1) / kMlaSm90Keys);
     const int64_t row_tiles = (c.rows() + chosen.rows - 1) / chosen.rows;
-    // Ranges of whole units, if that leaves few multiprocessors without one.
+    // Ranges of whole units, if they leave few multiprocessors idle.
     int64_t ranges = std::clamp<int64_t>(device.multiprocessors / row_tiles, 1, units * each);
     if (units <= ranges && units * 8 >= ranges * 7) ranges = units;
     fixed.splits = int32_t(ranges), fixed.tiles = int32_t(row_tiles);
     fixed.chunk = int32_t(std::min(chosen.rows, c.rows()));
     const int64_t partial = (c.value_depth + 3) / 4 * 4 + 4;
     const int64_t blocks = ranges * row_tiles;
-    // Without lengths all units are equal.
+    // Without lengths all units have the same size.
     const bool whole = ranges == 1 || (c.lengths_at < 0 && units % ranges == 0);
     Source joining = c.source("attention/combine.cuh:parts");
     joining.constant("kKeys", kMlaSm90Keys);
-    // Most units may be whole, for which there is nothing to do: as many blocks as run at once.
+    // Most units may be whole and need no combining, so only as many blocks as run at once.
     const int64_t joined =
         units *
         std::clamp<int64_t>(16 * device.multiprocessors / std::max<int64_t>(units, 1), 1, c.rows());

@@ -5,8 +5,8 @@
 namespace infini::cuda {
 namespace {
 
-// Of all operators; the bounds of queries and the slopes are at these places, bounds at -1: each
-// sequence has one query.
+// Shared by all operators; `bounds` and `slopes` are tensor indices. If bounds is -1, each sequence
+// has one query.
 AttentionCase paged_case(const Operation &operation, int bounds_at, int slopes_at) {
     AttentionCase c;
     c.out = operation.tensor(0), c.q = operation.tensor(1);

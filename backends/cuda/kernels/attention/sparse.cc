@@ -1,4 +1,4 @@
-// Attention to chosen keys in e4m3: fp8_sparse_mla, fp8_indexer_logits, fused_fp8_indexer.
+// Attention to selected keys in e4m3: fp8_sparse_mla, fp8_indexer_logits, fused_fp8_indexer.
 #include "attention.h"
 #include "device/attention/sparse_params.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 bool lies_wide(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-// As paged attention with pages of one entry, which the indices name.
+// Treated as paged attention with pages of one entry, selected by the indices.
 std::unique_ptr<Plan> plan_sparse_tiles(const Operation &operation, Device &device) {
     AttentionCase c;
     c.out = operation.tensor(0), c.q = operation.tensor(1), c.k = c.v = operation.tensor(2);
@@ -63,14 +63,13 @@ std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
     fixed.request_count = int32_t(tables.size[0]), fixed.most_pages = tables.size[1];
     const int64_t pages = (fixed.context + kKeys - 1) / kKeys;
     if (fixed.tokens * pages == 0) return make_empty_plan();
-    // On the tensor cores, where all heads' queries fit into shared memory.
+    // On the tensor cores if the queries of all heads fit into shared memory.
     const int64_t heads = (fixed.heads + 15) / 16 * 16;
     size_t shared = size_t((kKeys + heads) * (128 + 8) * 2 + heads * 4);
     const bool tiles =
         device.has_mma && shared + 4096 <= device.shared_bytes && wished_attention() != "rows";
     if (!tiles) shared = 0;
-    // A block goes over so many pages that its queries are worth decoding, if there are enough
-    // blocks.
+    // A block processes enough pages to amortise decoding its queries, if there are enough blocks.
     int64_t at_once = tiles ? 8 : 1;
     while (at_once > 1 && fixed.tokens * pages / at_once < 4 * device.multiprocessors) at_once /= 2;
     fixed.pages_at_once = int32_t(at_once);

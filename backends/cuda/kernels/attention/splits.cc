@@ -1,4 +1,4 @@
-// Split-KV (flash decoding): a range of keys for each block, for cases with few rows.
+// Split-KV (flash decoding): one range of keys per block, for cases with few rows.
 #include <cmath>
 
 #include "attention.h"

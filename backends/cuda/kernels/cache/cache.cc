@@ -1,4 +1,4 @@
-// Keys and values into caches: kv_caching and paged_caching.
+// Appends keys and values to caches: kv_caching and paged_caching.
 #include "kernels/cache/slots.h"
 
 namespace infini::cuda {
@@ -10,7 +10,7 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation, Device &device
     const Tensor appended = operation.tensor(2);
     if (appended.numel() == 0) return make_empty_plan();
 
-    // Words that both caches, and what goes there, can be cut into.
+    // The word size that divides rows of both caches and of the appended tensors.
     int64_t bits = appended.size(3);
     bool dense = true;
     for (int i = 0; i < 4; ++i) {

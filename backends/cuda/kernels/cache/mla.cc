@@ -1,4 +1,5 @@
-// Latents into a cache in e4m3: fp8_mla_rmsnorm_cache. Means of blocks: nsa_compress_paged_cache.
+// Stores latents in an e4m3 cache: fp8_mla_rmsnorm_cache. Means of blocks:
+// nsa_compress_paged_cache.
 #include "kernels/cache/slots.h"
 
 namespace infini::cuda {

@@ -1,5 +1,5 @@
-// Which of the tokens for one slot of a cache stays there: the last one. Few tokens search those
-// behind them; of many the last one of each slot is found first.
+// If several tokens have the same slot of a cache, the last one is stored. With few tokens, each
+// searches the later ones; with many, the last token of each slot is found first.
 #pragma once
 
 #include "device/cache/slots.cuh"
@@ -22,7 +22,7 @@ public:
     size_t workspace() const { return clear_ ? size_t(params_.count) * sizeof(int32_t) : 0; }
     int64_t tokens() const { return params_.tokens; }
 
-    // Sets what kernels take, having found the last tokens if need be.
+    // Sets the kernel's parameters, and finds the last tokens first if necessary.
     Error find(const Stream &stream, const void *slots, char *workspace,
                SlotsParams &result) const {
         result = params_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMost = int64_t(1) << 31;
 
-// Pads, strides and dilations, the first three attributes; a null list means the usual.
+// Pads, strides and dilations (the first three attributes); a null list means the default.
 void read_steps(const Operation &op, int dims, ConvolutionShape &s) {
     const int64_t *pads = op.list(0), *steps = op.list(1), *dilations = op.list(2);
     for (int i = 0; i < dims; ++i) {
@@ -49,8 +49,8 @@ ConvolutionShape conv_shape(const Operation &op, int64_t groups) {
     return s;
 }
 
-// The convolution library reads 16 bytes at a time and faults on addresses that are not aligned to
-// them. Those go to the direct kernel, which needs no workspace and is compiled on first use.
+// The convolution library reads 16 bytes at a time and faults on unaligned addresses. These use the
+// direct kernel, which needs no workspace and is compiled on first use.
 class AlignedConvolution final : public Plan {
 public:
     AlignedConvolution(std::unique_ptr<Plan> library, const ConvolutionShape &shape, Device &device)

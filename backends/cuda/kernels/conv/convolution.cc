@@ -34,7 +34,7 @@ const char *sums_of(const ConvolutionShape &s) {
     return s.dtype == INFINI_DTYPE_F64 ? "double" : "float";
 }
 
-// Channels to the end, and filled up.
+// Makes channels the innermost dimension, with padding.
 class ChannelsLast {
 public:
     ChannelsLast(int dtype, int64_t images, int64_t groups, int64_t channels, int64_t padded,
@@ -43,7 +43,7 @@ public:
                   int(channels), int(padded), int(positions)} {
         const int64_t tiles = (positions + 31) / 32 * ((padded + 31) / 32);
         const int64_t blocks = tiles * images * groups;
-        // Whole images for each launch.
+        // Each launch processes whole images.
         const int64_t most = INT32_MAX / (tiles * groups);
         if (most == 0 || positions > INT32_MAX) refuse_shape("an image is too large");
         images_ = std::min(images, most), blocks_ = blocks;
@@ -85,7 +85,7 @@ std::unique_ptr<Plan> plan_product(const ConvolutionShape &s, Device &device) {
     params.padded = int(padded_channels), params.by_padded = Divider(uint32_t(params.padded));
     const ChannelsLast image(s.dtype, s.images, s.groups, s.channels, padded_channels, s.in_size(),
                              device);
-    // Filters of a transposed convolution have their channels first.
+    // Filters of a transposed convolution have channels as the outermost dimension.
     const ChannelsLast filters =
         s.transposed ? ChannelsLast(s.dtype, s.groups, 1, s.channels, padded_channels,
                                     s.features * s.tap_count(), device)
@@ -111,7 +111,7 @@ std::unique_ptr<Plan> plan_product(const ConvolutionShape &s, Device &device) {
     const unsigned threads = mma && small ? 128 : 256;
     const size_t shared = mma ? size_t(side) * 512 : 0;  // four stages, or all sums
     params.tiles_m = int((s.features + side - 1) / side);
-    // As many images at a time as can be counted.
+    // As many images at a time as 32-bit indices allow.
     const int64_t images =
         std::clamp<int64_t>((INT32_MAX - 1024) / s.out_size(), 1, std::max<int64_t>(s.images, 1));
     if (s.groups > 65535) refuse_shape("more groups than a grid can have");

@@ -1,5 +1,5 @@
-// Convolutions of 16 bits whose windows have one element, with biases: the library's products for
-// all images, in F32, then biases and one rounding.
+// 16-bit convolutions whose windows have one element, with biases: uses the library's products for
+// all images, in F32, then adds biases and rounds once.
 #include <algorithm>
 
 #include "../matmul/product_parts.h"

@@ -1,4 +1,4 @@
-// pad: for each dimension a map from places of the output to places of the input.
+// pad: for each dimension, maps indices of the output to indices of the input.
 #include "device/copy/pad.cuh"
 
 #include <vector>
@@ -31,7 +31,8 @@ std::unique_ptr<Plan> plan_dims(const std::vector<PadDim> &given, Beyond mode, d
     if (total == 0) return make_empty_plan();
     if (dims.empty()) dims.push_back({1, element, 0, 1, element, {}});
 
-    // Words: of what stays together, or several elements that are written together.
+    // Words of elements that are contiguous on both sides, or of several elements that are written
+    // together.
     PadDim &inner = dims.back();
     int64_t word = element, pack = 1;
     const bool together = stays(inner) && inner.to == element && inner.from == element;

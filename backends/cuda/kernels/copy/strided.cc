@@ -4,9 +4,9 @@ namespace infini::cuda {
 namespace {
 
 constexpr int64_t kWordsOfBlock = 1024;  // of strided.cuh
-constexpr int64_t kLeastSide = 8;        // of a matrix that is worth tiles
-// Memory without gaps goes through a kernel, which is faster than the copy engine that a graph
-// would use; what is small need not.
+constexpr int64_t kLeastSide = 8;        // of a matrix that justifies tiles
+// Contiguous memory is copied by a kernel, which is faster than the copy engine that a graph would
+// use, except for small sizes.
 constexpr int64_t kLeastBytes = int64_t(16) << 20;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -16,7 +16,7 @@ int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 StridedCopy::StridedCopy(Device &device, size_t element, int ndim, const int64_t *sizes,
                          const int64_t *to_strides, const int64_t *from_strides)
     : element_(int64_t(element)) {
-    // In the order of the destination.
+    // Sorts dimensions in the order of the destination.
     using Dim = Dims<2>::Dim;
     Dim sorted[Dims<2>::kMost];
     int count = 0;
@@ -43,7 +43,7 @@ StridedCopy::StridedCopy(Device &device, size_t element, int ndim, const int64_t
     }
 }
 
-// Two dimensions, of which one is densest in the destination and the other in the source.
+// Two dimensions, one with the smallest stride in the destination and the other in the source.
 bool StridedCopy::plan_tiles(Device &device) {
     const Dims<2>::Dim inner = dims_.inner();
     int dense = dims_.ndim - 1;
@@ -91,7 +91,7 @@ void StridedCopy::plan_words(Device &device) {
     int64_t pack = 1;
     word_ = element_;
     if (dense_to) {
-        // Words that divide a run, and that every run begins with.
+        // Words whose size divides each run and the offset of each run.
         int64_t bits = inner.size * element_;
         for (int i = 0; i < dims_.ndim - 1; ++i) {
             bits |= dims_.dim[i].stride[0];
@@ -128,7 +128,7 @@ Error StridedCopy::run(const Stream &stream, void *to, const void *from) const {
         case Way::kWords: {
             StridedCopyParams params = words_;
             params.to = to, params.from = from;
-            // Of packed words only the destination has any.
+            // With packed words, only the destination consists of words.
             const bool packed = word_ > element_ && words_.step != element_;
             params.whole =
                 is_aligned(to, size_t(word_)) && (packed || is_aligned(from, size_t(word_)));

@@ -180,7 +180,7 @@ bool Graph::can() { return library().complete; }
 Graph::Graph(int device) : session_(Session::of(device)) {
     engine_->session_ = &session_;
     parts_.reserve(64);
-    keep(Object(kTensor), {});  // place 0 means none
+    keep(Object(kTensor), {});  // id 0 means none
 }
 
 Tensor Graph::keep(Object object, const Sizes &sizes) {

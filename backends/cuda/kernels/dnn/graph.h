@@ -69,16 +69,16 @@ public:
 
 private:
     friend class Graph;
-    std::vector<Object> plan_;  // one
+    std::vector<Object> plan_;  // a single one
     std::vector<int64_t> names_;
-    std::vector<float> constants_;  // their names come after the tensors'
+    std::vector<float> constants_;  // their ids follow those of the tensors
     size_t workspace_ = 0;
     Session *session_ = nullptr;
 };
 
-// Of a graph.
+// A tensor of a graph.
 struct Tensor {
-    size_t part = 0;  // its place, 0: none
+    size_t part = 0;  // its id; 0: none
     Sizes sizes{};
 };
 
@@ -95,7 +95,7 @@ public:
     Tensor constant(float value);
 
     void multiply(Tensor a, Tensor b, Tensor product);
-    Tensor reduce(Reduction how, Tensor x);  // the last dimension becomes 1
+    Tensor reduce(Reduction how, Tensor x);  // the last dimension is reduced to 1
     Tensor apply(Function function, Type type, Tensor x, Tensor b = {});
 
     // Compiles the kernel for these sizes; cached on disk for later processes. Throws Declined.
@@ -112,7 +112,7 @@ private:
 
     Session &session_;
     std::vector<Object> parts_;
-    int64_t next_ = 1;  // name of a tensor
+    int64_t next_ = 1;  // id of the next tensor
     std::unique_ptr<Engine> engine_ = std::make_unique<Engine>();
     std::vector<void *> operations_;
     std::vector<int64_t> constant_names_;

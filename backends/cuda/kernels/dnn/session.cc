@@ -18,8 +18,8 @@ void *new_handle(int device) {
 
 }  // namespace
 
-// It opens the compiler and the matrix library by their plain names, and aborts if the loader does
-// not find them. They are found if they are already loaded.
+// The library opens the compiler and the matrix library by their plain names, and aborts if the
+// loader does not find them. They are found if they are already loaded.
 bool is_there() {
     static const bool there = [] {
         const auto toolkit = function<size_t (*)()>(Part::kDnn, "GetCudartVersion");
@@ -50,7 +50,7 @@ void *Making::handle() {
         handle_ = session_.spare_.back();
         session_.spare_.pop_back();
     }
-    if (!handle_) handle_ = new_handle(session_.device);  // slow: not under the lock
+    if (!handle_) handle_ = new_handle(session_.device);  // slow, so not under the lock
     return handle_;
 }
 

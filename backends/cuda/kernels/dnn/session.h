@@ -9,12 +9,12 @@
 
 namespace infini::cuda::dnn {
 
-// The library does not support something: its reason.
+// The library does not support something; contains its reason.
 struct Declined {
     std::string sentence;
 };
 
-// Whether it is available, with the libraries that it depends on.
+// Whether the library is available, with the libraries that it depends on.
 bool is_there();
 
 // One for each device, never destroyed. A handle has one stream and one thread at a time: it is

@@ -1,5 +1,5 @@
-// fft, rfft, irfft: by the vendor's library, else by stages of our own; in both cases on dense
-// blocks of lines; tensors that are not dense are copied to and from those.
+// fft, rfft, irfft: by the vendor's library or, without it, by our own stages. Both work on dense
+// blocks of lines, so tensors that are not dense are copied.
 #include "device/fft/fft.cuh"
 
 #include <algorithm>
@@ -168,8 +168,8 @@ private:
 
     bool is_line() const { return others_.empty(); }
 
-    // The result comes to be in `to`. Dimensions before the last come first: of half a transform of
-    // real numbers the other half follows then.
+    // The result is stored in `to`. Earlier dimensions are transformed first; for half of a real
+    // transform, the other half is transformed after that.
     Error run_stages(const Stream &stream, void *from, void *&to, bool turns) const {
         FourierParams p = {};
         p.direction = turns ? 1 : -1, p.dense = from, p.other = to;
@@ -181,7 +181,7 @@ private:
         to = p.dense;
         return infinirtSuccess;
     }
-    // Along a dimension of n blocks of `inner` numbers, `all` in total.
+    // Along a dimension of n blocks of `inner` elements, `all` in total.
     Error run_dimension(const Stream &stream, FourierParams &p, int64_t n, int64_t inner,
                         int64_t all) const {
         p.size = n * inner, p.count = all / p.size, p.left = n, p.side = inner;
@@ -222,7 +222,7 @@ private:
     int from_ = kPairs, to_ = kPairs;  // the contents of the dense lines
     size_t a_ = 0, b_ = 0, area_ = 0;  // offsets in the workspace
     std::vector<int64_t> others_;      // sizes of transformed dimensions before the last
-    int64_t around_ = 1;               // lines of a block: their product
+    int64_t around_ = 1;               // lines per block: the product of these
     Compiled load_, store_, scaling_, stage_, mirror_;
     std::shared_ptr<fourier::Blocks> library_;  // null: our own transform
 };

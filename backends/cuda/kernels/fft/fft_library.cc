@@ -45,7 +45,7 @@ bool Blocks::make(const Sizes &sizes, int64_t count) {
         return false;
     }
     if (library_.set_auto_allocation(handle_, 0) != 0) return false;
-    // Without sizes of memory the library takes blocks to be dense, which it is fastest for.
+    // Without explicit layouts the library assumes dense blocks, for which it is fastest.
     std::vector<Long> given(sizes.begin(), sizes.end());
     return library_.make_plan(handle_, int(sizes.size()), given.data(), nullptr, 1, 0, nullptr, 1,
                               0, type_, count, &bytes_) == 0;

@@ -44,8 +44,8 @@ struct Library {
     static const Library *get();
 };
 
-// The library's plan for dense blocks of numbers: `sizes` are those of the dimensions that are
-// transformed. It belongs to one device, and is kept for the next plan of the same kind.
+// The library's plan for dense blocks of elements: `sizes` are those of the transformed dimensions.
+// It belongs to one device, and is cached for later plans of the same kind.
 class Blocks {
 public:
     using Sizes = std::vector<int64_t>;

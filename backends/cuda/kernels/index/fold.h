@@ -1,4 +1,4 @@
-// Which fold an operator asks for; the numbers are those of device/index/fold.cuh.
+// The kind of fold of an operator, numbered as in device/index/fold.cuh.
 #pragma once
 
 #include "kernel.h"
@@ -16,7 +16,7 @@ struct Reduction {
 // infiniopScatterReduction_t for a dtype.
 inline Reduction reduction_of(int dtype, int64_t reduce, bool include_self) {
     constexpr Fold kFolds[] = {kAdd, kMultiply, kAdd, kMost, kLeast};
-    // Of booleans: one of them, all of them.
+    // For booleans: any, all.
     constexpr Fold kBooleans[] = {kMost, kLeast, kLeast, kMost, kLeast};
     constexpr int64_t kMean = 2;
     const bool boolean = dtype == INFINI_DTYPE_BOOL;

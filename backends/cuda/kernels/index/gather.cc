@@ -1,6 +1,5 @@
-// Elements and rows at places that an index names: gather, index_select, embedding,
-// select_last_token_hidden. Where a row of the output has one entry of the index it is moved in
-// words of several elements.
+// Gathers elements and rows by an index: gather, index_select, embedding, select_last_token_hidden.
+// If a row of the output has one index entry, it is moved in words of several elements.
 #include "device/index/gather.cuh"
 
 #include "index_case.h"
@@ -10,12 +9,12 @@ namespace infini::cuda {
 namespace {
 
 struct Picking {
-    // Of output, input and index, in elements; the input's where it is indexed is 0.
+    // Strides of output, input and index, in elements; the input's is 0 in the indexed dimension.
     Dims<3> dims;
     int64_t limit = 0, step = 0, shift = 0;  // of the indexed dimension
     int dtype = 0, index_dtype = 0;
-    int index_at = 2, from_at = 1;  // among the pointers
-    bool skip = false;              // an entry that names nothing leaves the output as it is
+    int index_at = 2, from_at = 1;  // positions in the list of pointers
+    bool skip = false;              // out-of-range entries leave the output unchanged
 
     std::unique_ptr<Plan> plan(Device &device) const;
 };

@@ -1,5 +1,5 @@
-// Entries sorted by their groups, those of one group in their order: for operators that fold what
-// goes to one place, always in the same way.
+// Stable sort of entries by group, for operators that fold values into the same element in a
+// deterministic order.
 #pragma once
 
 #include "device/index/group.cuh"
@@ -7,7 +7,7 @@
 
 namespace infini::cuda {
 
-// Running sums in place; `element` is the size of the numbers, 4 or 8 bytes.
+// Prefix sums in place; `element` is the size of an element, 4 or 8 bytes.
 class RunningSum {
 public:
     RunningSum() = default;
@@ -24,12 +24,12 @@ private:
 class Grouping {
 public:
     Grouping() = default;
-    // Of keys from 0 to `groups`: the last one is for entries in no group.
+    // Keys range from 0 to `groups`; the last one is for entries in no group.
     Grouping(Device &device, int64_t entries, int64_t groups);
 
     size_t workspace() const { return size_t(4 * words_ + int64_t(sizeof(uint32_t)) * counts_); }
-    // Where the keys have to be when run() is called, and where the sorted ones, and the numbers of
-    // their entries, are then.
+    // The location of the keys when run() is called, and of the sorted keys and their entries'
+    // indices afterwards.
     uint32_t *keys(char *workspace) const { return reinterpret_cast<uint32_t *>(workspace); }
     const uint32_t *sorted(char *workspace) const {
         return reinterpret_cast<uint32_t *>(workspace + passes_ % 2 * words_);
@@ -44,13 +44,13 @@ public:
 
 private:
     int64_t entries_ = 0, groups_ = 0, passes_ = 0, piece_ = 0, pieces_ = 0;
-    int64_t words_ = 0;   // bytes of a list of entries
-    int64_t counts_ = 0;  // of digits and pieces
+    int64_t words_ = 0;   // bytes per list of entries
+    int64_t counts_ = 0;  // of digits and chunks
     RunningSum sum_;
     std::shared_ptr<const Kernel> small_, count_, place_;
 };
 
-// first[g] for g from 0 to groups: where group g begins in `sorted`.
+// first[g] for g from 0 to groups: the start of group g in `sorted`.
 class GroupFirst {
 public:
     GroupFirst() = default;

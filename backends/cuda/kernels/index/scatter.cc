@@ -1,6 +1,6 @@
-// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
-// that the indices name along one axis. Entries are sorted by their places, so that sums have one
-// order and 16-bit floats are rounded once.
+// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the
+// elements selected by the indices along one axis. Entries are sorted by output element, so that
+// sums are deterministic and 16-bit floats are rounded once.
 #include "device/index/scatter.cuh"
 
 #include "index_case.h"
@@ -40,7 +40,7 @@ Scatter::Scatter(const Operation &operation, Device &device) {
     copy = StridedCopy(device, dtype_bytes(dtype), output.ndim, output.shape, output.strides,
                        input.strides);
     params.rows = output.size(axis), params.step = output.stride(axis);
-    int64_t first[Shape::kMost] = {}, groups = params.rows;  // of the lines' places
+    int64_t first[Shape::kMost] = {}, groups = params.rows;  // of the lines' elements
     for (int d = output.ndim - 1; d >= 0; --d) {
         if (d == axis) continue;
         first[d] = groups;
@@ -56,7 +56,7 @@ Scatter::Scatter(const Operation &operation, Device &device) {
     params.groups = groups;
     if (groups > 0 && groups < int64_t(1) << 31)
         params.rows_divider = Divider(uint32_t(params.rows));
-    if (groups == 0) params.entries.count = 0;  // nothing to go to
+    if (groups == 0) params.entries.count = 0;  // no output elements
 }
 
 std::unique_ptr<Plan> plan_assign(const Scatter &s, Device &device) {
@@ -103,7 +103,7 @@ std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, De
 
 std::unique_ptr<Plan> plan_scatter(const Operation &operation, Device &device) {
     const Scatter s(operation, device);
-    const int64_t reduction = operation.integer(1);  // of scatter 0 assigns, 1 adds, 2 multiplies
+    const int64_t reduction = operation.integer(1);  // for scatter: 0 assigns, 1 adds, 2 multiplies
     if (operation.is("scatter_reduce"))
         return plan_fold(s, reduction_of(s.dtype, reduction, operation.integer(2) != 0), device);
     if (reduction == 0) return plan_assign(s, device);

@@ -1,5 +1,5 @@
-// argwhere and masked_select: results whose size depends on the data. They come in memory that is
-// allocated here, so the host waits for the count: pieces are counted, then written side by side.
+// argwhere and masked_select: the size of the result depends on the data. The result is allocated
+// here, so the host waits for the count: chunks are counted, then written in parallel.
 #include "device/index/select.cuh"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // elements; of select.cuh
+constexpr int64_t kPiece = 4096;  // elements, as in select.cuh
 
 struct Selecting {
     SelectParams params = {};
@@ -39,7 +39,7 @@ struct Selecting {
     }
     size_t workspace() const { return size_t(pieces + 1) * sizeof(uint64_t); }
 
-    // Counts, and waits for the number of those that count.
+    // Counts the selected elements and waits for the result.
     Error find(const Stream &stream, SelectParams &here, uint64_t *total) const {
         *total = 0;
         if (pieces == 0) return infinirtSuccess;
@@ -52,7 +52,7 @@ struct Selecting {
 
 std::unique_ptr<Plan> plan_argwhere(const Operation &operation, Device &device) {
     const Tensor input = operation.tensor(0);
-    // The bits that distinguish a number from 0: signs do not.
+    // The bits that distinguish a value from 0; the sign of floats is ignored.
     constexpr uint64_t kAll = ~uint64_t(0), kNoSign = kAll >> 1;
     uint64_t low = kAll, high = kAll;
     switch (input.dtype) {

@@ -1,6 +1,6 @@
 // index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
-// the source that name it, in their order. So 16-bit sums are rounded once, and results are always
-// the same.
+// the source that select it, in index order. So 16-bit sums are rounded once, and results are
+// deterministic.
 #include "device/index/update.cuh"
 
 #include "kernels/dims.h"
@@ -11,7 +11,7 @@
 namespace infini::cuda {
 namespace {
 
-// Output, input, index, source; dense around the dimension that is indexed.
+// Output, input, index, source; all dimensions except the indexed one are dense.
 struct Update {
     UpdateParams params = {};
     UpdateKeysParams keys = {};
@@ -38,7 +38,7 @@ struct Update {
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more than 2^31 indices"};
     }
     bool empty() const { return params.outer * params.rows * params.inner == 0; }
-    // Vectors of that many elements.
+    // Uses vectors of that many elements.
     void pack(int64_t elements) {
         params.inner /= elements;
         while (params.across_bits < 8 && (1 << params.across_bits) < params.inner)

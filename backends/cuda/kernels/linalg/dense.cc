@@ -22,7 +22,7 @@ std::unique_ptr<Plan> plan_blocks(Device &device, BlockWork work, size_t most_by
         const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
         blocks = std::min(blocks, int64_t(device.multiprocessors) * resident);
     }
-    // Stages are launched anew for other matrices: many small ones go together.
+    // Each chunk of matrices launches all stages, so small matrices are processed in large chunks.
     constexpr int64_t kRooms = (64 << 20) / sizeof(double);
     const size_t room_bytes = size_t(params.room) * sizeof(double);
     if (work.stages > 1) blocks = std::min(params.count, std::max(blocks, kRooms / params.room));

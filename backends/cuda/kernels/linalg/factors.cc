@@ -1,5 +1,5 @@
-// Factors, determinants and solutions: by the vendor's library where that is faster, else a block
-// for each matrix, in double precision.
+// Factorizations, determinants and solutions: by the vendor's library if it is faster, otherwise
+// with one block per matrix, in double precision.
 #include <algorithm>
 
 #include "device/linalg/complex.cuh"
@@ -8,17 +8,17 @@
 namespace infini::cuda {
 namespace {
 
-// ---- Factors and eigenvalues of complex matrices ------------------------------------------------
+// ---- Factorizations and eigenvalues of complex matrices -----------------------------------------
 
-// What an operator has: `trailing` dimensions of each result, and the doubles that a block needs for
-// a matrix. Inputs follow the results.
+// Properties of an operator: the number of `trailing` dimensions of each result, and the doubles of
+// workspace per matrix. Inputs follow the results.
 struct ComplexWork {
     Source source;
     std::vector<int> trailing;
     int64_t doubles;
 };
 
-// A block for each matrix, in no more than `most_bytes` of workspace.
+// One block per matrix, with at most `most_bytes` of workspace.
 std::unique_ptr<Plan> plan_complex_blocks(Device &device, Source source, int dtype,
                                           ComplexParams params, int first, bool has_sides,
                                           size_t most_bytes) {
@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_complex_blocks(Device &device, Source source, int dty
     return make_plan(run, size_t(blocks) * room_bytes);
 }
 
-// The operands of the library: two parts each, but values that are real.
+// The operands for the library: each has a real and an imaginary part, except real values.
 SolverWork solver_work(Factorization what, int dtype, const ComplexParams &p,
                        const std::vector<int> &trailing) {
     SolverWork made{what, dtype, true};
@@ -62,7 +62,7 @@ SolverWork solver_work(Factorization what, int dtype, const ComplexParams &p,
             break;
         case Factorization::kSvd:
             made.y = pair(0), made.z = one(2), made.w = pair(3);
-            if (p.x->rows < p.x->columns) {  // of the transpose U and V change places
+            if (p.x->rows < p.x->columns) {  // for the transpose, U and V are exchanged
                 std::swap(made.y, made.w);
                 made.x = transposed(made.x);
                 made.y = transposed(made.y), made.w = transposed(made.w);
@@ -268,7 +268,7 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.z = matrices_of(operation.tensor(1), 1);
     params.w = matrices_of(operation.tensor(2), 2), params.x = matrices_of(operation.tensor(3), 2);
-    // A wide matrix is transposed: then U and V change places.
+    // A wide matrix is transposed, which exchanges U and V.
     const bool wide = params.x.rows < params.x.columns;
     if (wide) {
         params.x = transposed(params.x);

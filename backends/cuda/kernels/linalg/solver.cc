@@ -11,15 +11,15 @@ using solver::Library;
 
 enum class Way { kOwn, kEach, kTogether };
 
-// Most functions of the library do one matrix after another, our own kernels do all at the same
-// time, each slowly: the library is chosen from `least` rows and columns on, for up to n / `share`
-// matrices. Some functions do many together.
+// Most library functions process one matrix after another; our own kernels process all in parallel,
+// each slowly. The library is used from `least` rows and columns on, for up to n / `share`
+// matrices. Some functions are batched.
 //
-// On an H200 torch with the library took, for one matrix of 32, 256 and 1024 (in microseconds):
-// det 116, 417, 2040; qr 112, 778, 4600; cholesky 59, 120, 412; svd 284, 6470; eigh 300, 2220; eig
-// 2600, 54000; complex det 124, 473, 2440; complex qr 125, 909, 5310. Our own: det 79; qr 140; svd
-// 1660; eigh 1040; eig 3300, 450000; complex det 123, 7350, 423000; complex qr 224, 24200, 1300000;
-// for 1000 of 8: cholesky 15, svd 250 (torch: 500), eigh 110 (138).
+// Times in microseconds on an H200. torch with the library, one matrix of 32, 256 and 1024: det
+// 116, 417, 2040; qr 112, 778, 4600; cholesky 59, 120, 412; svd 284, 6470; eigh 300, 2220; eig
+// 2600, 54000; complex det 124, 473, 2440; complex qr 125, 909, 5310. Our own kernels: det 79; qr
+// 140; svd 1660; eigh 1040; eig 3300, 450000; complex det 123, 7350, 423000; complex qr 224, 24200,
+// 1300000. Our own for 1000 matrices of 8: cholesky 15, svd 250 (torch: 500), eigh 110 (138).
 class Choice {
 public:
     Choice(const Library &library, const SolverWork &work)
@@ -44,7 +44,7 @@ public:
             case Factorization::kEigh:
                 return of_eigh();
             case Factorization::kEig:
-                return Way::kOwn;  // Xgeev of CUDA 13.0 fails, or crashes, now and then
+                return Way::kOwn;  // Xgeev of CUDA 13.0 occasionally fails or crashes
             default:
                 return is_complex_ ? each(64, 32) : each(96, 96);
         }
@@ -97,7 +97,7 @@ solver::Made make(const Library &library, const SolverWork &work, Way way) {
 
 std::unique_ptr<Plan> plan_solver(Device &device, const SolverWork &work) {
     const MatrixParams &x = work.x.shape();
-    constexpr int64_t kMost = 16384;  // above, workspaces of some functions leave 32 bits
+    constexpr int64_t kMost = 16384;  // above this, some workspace sizes overflow 32 bits
     const int64_t sides = work.what == Factorization::kSolve ? work.b.shape().columns : 1;
     const int64_t largest = std::max({x.rows, x.columns, sides});
     const bool is_empty = x.batch.count == 0 || x.rows == 0 || x.columns == 0 || sides == 0;
@@ -122,7 +122,7 @@ std::unique_ptr<Plan> plan_solver_or_blocks(Device &device, Factorization what,
     made.x = operand(&LinalgParams::x), made.b = operand(&LinalgParams::b);
     made.y = operand(&LinalgParams::y), made.z = operand(&LinalgParams::z);
     made.w = operand(&LinalgParams::w);
-    if (what == Factorization::kEigh) made.z = transposed(made.z);  // our own kernel makes rows
+    if (what == Factorization::kEigh) made.z = transposed(made.z);  // our own kernel stores rows
     made.least = p.least;
     made.own_bytes = size_t(round_up(work.doubles, 32)) * sizeof(double);
     made.own = [=](Device &on, size_t most_bytes) { return plan_blocks(on, work, most_bytes); };

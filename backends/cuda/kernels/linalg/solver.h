@@ -13,7 +13,7 @@ namespace infini::cuda {
 
 // Shared by the planners of linear algebra.
 
-// A tensor as a batch of matrices (`trailing` is 2), of vectors (one row) or of numbers.
+// A tensor as a batch of matrices (`trailing` is 2), of vectors (one row) or of scalars.
 inline MatrixParams matrices_of(const Tensor &tensor, int trailing) {
     MatrixParams m;
     m.batch = offsets_of(tensor, 0, tensor.ndim - trailing);
@@ -33,8 +33,8 @@ struct Operand {
     int pointer;
 };
 
-// Our own kernels: each block processes one matrix, with a workspace of `doubles`. Code that would
-// be slow to compile is split into stages, one kernel each.
+// Our own kernels: each block processes one matrix, with a workspace of `doubles`. Kernels that are
+// slow to compile are split into stages, one kernel each.
 struct BlockWork {
     Source source;
     LinalgParams params;
@@ -51,8 +51,8 @@ struct BlockWork {
     }
 };
 
-// There are as many blocks as fit on the device at once and into `most_bytes` (at least one); stages
-// are launched for as many matrices at a time.
+// Launches as many blocks as fit on the device at once and into `most_bytes` (at least one). Stages
+// are launched for that many matrices at a time.
 std::unique_ptr<Plan> plan_blocks(Device &device, BlockWork work, size_t most_bytes = SIZE_MAX);
 
 enum class Factorization {
@@ -69,10 +69,10 @@ enum class Factorization {
     kEig,
 };
 
-// Matrices of a tensor, or complex ones of two tensors of parts.
+// The matrices of a tensor, or the complex matrices of two tensors (real and imaginary parts).
 struct SolverOperand {
     MatrixParams part[2];
-    int pointer[2] = {-1, -1};  // numbers of the tensors; -1: there is none
+    int pointer[2] = {-1, -1};  // indices of the tensors; -1: none
 
     SolverOperand() = default;
     SolverOperand(const MatrixParams &m, int pointer) : part{m, {}}, pointer{pointer, -1} {}
@@ -86,14 +86,14 @@ inline SolverOperand transposed(SolverOperand of) {
     return of;
 }
 
-// x is factored; b: right-hand sides. Results: y, z and w in the order of the operator, U, values
-// and V^H of an SVD of at least as many rows as columns.
+// x is the matrix to factor, b the right-hand sides. The results are y, z and w in the order of the
+// operator: U, values and V^H for the SVD of a matrix with at least as many rows as columns.
 struct SolverWork {
     Factorization what;
     int dtype;
     bool is_complex = false;
     SolverOperand x = {}, b = {}, y = {}, z = {}, w = {};
-    double least = 0;      // a pivot that is not greater counts as none
+    double least = 0;      // a pivot that is not greater counts as zero
     size_t own_bytes = 0;  // minimum workspace of our own kernels
     // Our own kernels, which need at most that workspace.
     std::function<std::unique_ptr<Plan>(Device &, size_t most_bytes)> own = nullptr;

@@ -1,4 +1,4 @@
-// Factors by the vendor's library: of Cholesky's method, and of reflections (QR).
+// Factorizations by the vendor's library: Cholesky and QR.
 #include <algorithm>
 
 #include "kernels/linalg/solver_plan.h"

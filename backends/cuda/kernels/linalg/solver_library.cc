@@ -9,7 +9,7 @@
 namespace infini::cuda::solver {
 namespace {
 
-constexpr size_t kMostHandles = 8;  // of a device, before one changes streams
+constexpr size_t kMostHandles = 8;  // per device, before streams share one
 constexpr int kMostSweeps = 400;    // of Jacobi's method
 
 struct SessionPool {
@@ -25,7 +25,7 @@ SessionPool &pool_of(int device) {
     return pools[device];
 }
 
-// Functions of one type each: of real and complex numbers they may have different words.
+// Tables of functions by type; real and complex functions may have different names.
 template <class F>
 void take_types(FunctionTable &table, F (&to)[4], const char *real, const char *complex,
                 bool is_optional) {
@@ -93,7 +93,7 @@ Borrowed::Borrowed(const Library &library, int device, void *stream) : device_(d
             ++pool.made;
         }
     }
-    if (!session_.handle) {  // takes long: others need not wait for it
+    if (!session_.handle) {  // slow, so not under the lock
         use_device(device);
         status_ = make(library);
     }

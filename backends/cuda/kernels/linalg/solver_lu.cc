@@ -1,4 +1,4 @@
-// LU factors by the vendor's library, and what they are for: determinants, inverses, equations.
+// LU factorization by the vendor's library, for determinants, inverses and linear equations.
 #include "kernels/linalg/solver_plan.h"
 
 namespace infini::cuda::solver {
@@ -77,7 +77,7 @@ private:
     }
 
     const Factorization what_;
-    Area pivots_, b_, solved_;  // b: right-hand sides; solved: a verdict that is not needed
+    Area pivots_, b_, solved_;  // b: right-hand sides; solved: a status that is not used
     Compiled load_, load_sides_, store_, finish_;
 };
 

@@ -18,7 +18,7 @@ SolverPlan::SolverPlan(const Library &library, const SolverWork &work, bool is_b
 bool SolverPlan::prepare(Device &device) {
     const Borrowed borrowed(l_, device.index, kNoStream);
     if (!borrowed) return false;
-    constexpr int64_t kMostBytes = int64_t(128) << 20;  // of matrices that are copied
+    constexpr int64_t kMostBytes = int64_t(128) << 20;  // of copied matrices
     const int64_t bytes = rows_ * columns_ * int64_t(type_.bytes());
     count_ = std::clamp<int64_t>(kMostBytes / bytes, 1, given_.x.shape().batch.count);
     status_ = area(sizeof(int)), info_ = area(sizeof(int));
@@ -45,7 +45,7 @@ bool SolverPlan::need_work(size_t device_bytes, size_t host_bytes) {
 Error SolverPlan::run(const Arguments &arguments, const Stream &stream) const {
     // The library may wait for the device.
     if (is_capturing(stream.device.index, stream.handle)) return run_own(arguments, stream);
-    OutsideCapture outside;  // of another thread's
+    OutsideCapture outside;  // of other threads
     const Borrowed borrowed(l_, stream.device.index, stream.handle);
     INFINI_CUDA_TRY(borrowed.error());
     std::vector<char> host(host_bytes_);

@@ -13,14 +13,14 @@ namespace infini::cuda::solver {
 // The used part of the vendor's library of dense linear algebra (cuSOLVER). Matrices are
 // column-major; enumerators are those of its headers.
 using Handle = void *;
-using Params = void *;  // cusolverDnParams_t: of functions that take any type
+using Params = void *;  // cusolverDnParams_t: for functions of any type
 using Jacobi = void *;  // gesvdjInfo_t
 
 enum Operation { kAsIs = 0 };                         // cublasOperation_t
 enum Triangle { kLower = 0 };                         // cublasFillMode_t
 enum Vectors { kWithVectors = 1 };                    // cusolverEigMode_t
-constexpr signed char kEconomy = 'S';                 // of gesvd: as many vectors as values
-constexpr int kLargestJacobi = 32, kEconomySize = 1;  // of gesvdjBatched: the most rows; of gesvdj
+constexpr signed char kEconomy = 'S';                 // gesvd: as many vectors as values
+constexpr int kLargestJacobi = 32, kEconomySize = 1;  // gesvdjBatched: maximum rows; gesvdj
 
 // The element type of a matrix.
 struct ElementType {
@@ -28,14 +28,14 @@ struct ElementType {
 
     int index() const { return 2 * is_complex + is_double; }  // in tables of functions
     int code() const { return 4 * is_complex + is_double; }   // cudaDataType
-    int real_code() const { return is_double; }               // of values
+    int real_code() const { return is_double; }               // of singular values and eigenvalues
     size_t real_bytes() const { return is_double ? 8 : 4; }
     size_t bytes() const { return real_bytes() << is_complex; }
 };
 
-// `lead` is the distance of columns. Functions named *_size return the size of `work`: in bytes, on
-// the device and the host, for generic functions; else in elements. Those of one type are in
-// tables, by ElementType::index().
+// `lead` is the leading dimension. Functions named *_size return the size of `work`: in bytes, on
+// the device and the host, for generic functions; otherwise in elements. Functions of one type are
+// in tables, by ElementType::index().
 struct Library {
     int (*create)(Handle *);
     int (*set_stream)(Handle, void *stream);
@@ -103,13 +103,13 @@ struct Library {
                         size_t device_bytes, void *host, size_t host_bytes, int *info,
                         int64_t count);
 
-    bool has_jacobi(int index) const;  // all that Jacobi's method needs
+    bool has_jacobi(int index) const;  // all functions for Jacobi's method
 
     // Null if it is missing or incomplete.
     static const Library *get();
 };
 
-inline void *const kNoStream = reinterpret_cast<void *>(-1);  // of a handle that only answers
+inline void *const kNoStream = reinterpret_cast<void *>(-1);  // for handles used for queries only
 
 // A thread's handles for calls of the library.
 struct Session {
@@ -119,15 +119,15 @@ struct Session {
     void *stream = kNoStream;
 };
 
-// Exclusive use of a session: preferably one that was used in this stream before, so that its
-// memory is not used by two streams at once.
+// Exclusive use of a session: preferably one last used on the same stream, so that its memory is
+// not used by two streams at once.
 class Borrowed {
 public:
     Borrowed(const Library &library, int device, void *stream);
     ~Borrowed();
     Borrowed(const Borrowed &) = delete;
 
-    explicit operator bool() const { return !status_; }  // false: none can be made
+    explicit operator bool() const { return !status_; }  // false: none could be created
     const Session &session() const { return session_; }
     Error error() const;  // why
 
@@ -144,7 +144,7 @@ using Compiled = std::shared_ptr<const Kernel>;
 enum MatrixShape { kWholeMatrix, kLowerTriangle, kUpperTriangle };  // as in solver.cuh
 constexpr int64_t kSolverThreads = 256;
 
-// Memory in the workspace: `each` bytes for every matrix.
+// Memory in the workspace: `each` bytes per matrix.
 struct Area {
     size_t offset = 0, each = 0;
 };
@@ -165,7 +165,7 @@ public:
     Error run(const Arguments &arguments, const Stream &stream) const final;
 
 protected:
-    // One run, for some matrices of the batch.
+    // One run, for a chunk of the batch.
     struct Call {
         const SolverPlan &plan;
         const Arguments &arguments;
@@ -197,7 +197,7 @@ protected:
     };
 
     // Allocates areas, and queries the library's requirements for `count_` matrices at a time.
-    // False: unsupported by the library.
+    // Returns false if the library does not support the case.
     virtual bool lay_out(const Session &session) = 0;
     virtual void compile(Device &device) = 0;
     virtual Error factor(const Call &call) const = 0;
@@ -218,7 +218,7 @@ protected:
     const Library &l_;
     const SolverWork given_;
     const ElementType type_;
-    const bool is_batched_;  // one call of the library for many matrices
+    const bool is_batched_;  // one library call for many matrices
     const int64_t rows_, columns_, lesser_;
     int64_t count_ = 1;  // matrices at a time
     size_t work_bytes_ = 0, host_bytes_ = 0;
@@ -233,7 +233,7 @@ private:
 };
 
 using Made = std::unique_ptr<SolverPlan>;
-Made make_lu(const Library &library, const SolverWork &work);  // and what is solved by it
+Made make_lu(const Library &library, const SolverWork &work);  // and solutions based on it
 Made make_cholesky(const Library &library, const SolverWork &work, bool is_batched);
 Made make_qr(const Library &library, const SolverWork &work);
 Made make_svd(const Library &library, const SolverWork &work, bool is_batched);

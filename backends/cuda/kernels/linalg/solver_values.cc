@@ -1,11 +1,11 @@
-// Singular values and eigenvalues, with their vectors, by the vendor's library.
+// Singular values, eigenvalues and their vectors, by the vendor's library.
 #include "kernels/linalg/solver_plan.h"
 
 namespace infini::cuda::solver {
 namespace {
 
-// By Jacobi's method, which gives V; if it does not converge, or is missing, by the QR algorithm,
-// which gives V^H.
+// By Jacobi's method, which returns V; if it does not converge or is missing, by the QR algorithm,
+// which returns V^H.
 class SvdPlan final : public SolverPlan {
 public:
     SvdPlan(const Library &library, const SolverWork &work, bool is_batched)
@@ -42,7 +42,7 @@ private:
     void compile(Device &device) override {
         load_ = load(device, kWholeMatrix, true);
         Storing how;
-        // An early stop of Jacobi's method still gives the best approximation.
+        // When Jacobi's method stops early, its result is still the best approximation.
         how.with_verdict = !is_batched_;
         store_values_ = store(device, how);
         how.is_complex = type_.is_complex;
@@ -52,7 +52,7 @@ private:
     }
 
     Error factor(const Call &c) const override {
-        bool is_adjoint = !has_jacobi_;  // v has V^H
+        bool is_adjoint = !has_jacobi_;  // v contains V^H
         INFINI_CUDA_TRY(c.move(load_, given_.x, a_, rows_));
         if (has_jacobi_) {
             const double eps = type_.is_double ? 0x1p-52 : 0x1p-23;
@@ -72,7 +72,7 @@ private:
             c.at(v_), n(), c.work(), jacobi_size_, c.info(), c.session.jacobi, int(c.count));
         return check(Part::kSolver, status, "gesvdjBatched");
     }
-    // Waits, as the library does for every matrix, to know whether all converged; if one has not,
+    // Waits, as the library does for every matrix, to check whether all converged; if one has not,
     // all are loaded again.
     Error factor_each(const Call &c, bool *is_failed) const {
         INFINI_CUDA_TRY(c.each("gesvdj", [&](int64_t i) {
@@ -99,7 +99,7 @@ private:
     }
 
     const bool has_jacobi_;
-    int jacobi_size_ = 0;  // elements of the library's own
+    int jacobi_size_ = 0;  // elements of the library's workspace
     Area values_, u_, v_;
     Compiled load_, store_, store_values_, store_conjugate_;
 };

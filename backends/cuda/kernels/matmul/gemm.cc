@@ -1,6 +1,6 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them, and its
-// epilogues: a bias of the columns, a residual or both are part of the product; other programs go
-// into kernels of our own.
+// The operator gemm: c = alpha * a @ b + beta * c, for matrices or batches of them, and its
+// epilogues: a bias of the columns and a residual are part of the product; other programs are
+// compiled into our own kernels.
 #include <infini/expression.h>
 
 #include "../program/epilogue.h"
@@ -20,7 +20,7 @@ ProductShape product_of(const Operation &operation) {
 }
 
 std::unique_ptr<Plan> plan_gemm(const Operation &operation, Device &device) {
-    if (operation.is("integer_matmul")) return nullptr;  // its program
+    if (operation.is("integer_matmul")) return nullptr;  // handled by its program
     if (operation.tensor(0).numel() == 0) return make_empty_plan();
     auto product = make_product(product_of(operation), device);
     const size_t workspace = product->workspace;
@@ -36,17 +36,17 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation, Device &device) {
 
 // ---- Epilogues ----------------------------------------------------------------------------------
 
-// A program that adds tensors to the product, one after the other, and stores the sum.
+// A program that only adds tensors to the product and stores the sum.
 struct Sum {
     const InfiniOperand *terms[2] = {};
     int count = 0;
     const InfiniOperand *output = nullptr;
 
-    // False: it is something else.
+    // False: the program does something else.
     bool find(const InfiniProgram &program) {
         if (program.phase_count != 1 || program.stage_count < 1 || program.stage_count > 2)
             return false;
-        const InfiniOperand *sum = nullptr;  // so far; null: the product
+        const InfiniOperand *sum = nullptr;  // the sum so far; null: the product
         for (int i = 0; i < program.stage_count; ++i) {
             const InfiniStage &stage = program.stages[i];
             if (stage.kind != INFINI_STAGE_ELEMENTS || stage.input_count != 2 || stage.folds ||
@@ -83,7 +83,7 @@ bool same_sizes(const Tensor &a, const Tensor &b) {
     return true;
 }
 
-// The same for all rows of all matrices, and dense along the columns?
+// Whether a tensor is the same for all rows of all matrices, and dense along the columns.
 bool is_bias(const Tensor &t, int64_t columns) {
     if (t.ndim < 1 || t.size(-1) != columns || (columns > 1 && t.stride(-1) != 1)) return false;
     for (int i = 0; i + 1 < t.ndim; ++i)
@@ -98,7 +98,7 @@ std::unique_ptr<Plan> plan_sum(const Operation &operation, Device &device) {
     if (!same_sizes(c, out) || out.dtype != c.dtype) return nullptr;
     ProductShape shape = product_of(operation);
     shape.c = matrix(out);
-    int bias = -1, addend = -1;  // pointers
+    int bias = -1, addend = -1;  // pointer indices
     for (int i = 0; i < sum.count; ++i) {
         const Tensor term = operation.tensor(sum.terms[i]->index);
         if (term.dtype != c.dtype) return nullptr;
@@ -125,8 +125,8 @@ std::unique_ptr<Plan> plan_sum(const Operation &operation, Device &device) {
         workspace);
 }
 
-// With the program in the kernel: of few rows, where a second launch costs as much as the first.
-// The library with a map behind it is quicker otherwise.
+// Compiles the program into the kernel for few rows, where a second launch costs as much as the
+// first. Otherwise the library followed by a map is faster.
 std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     constexpr int64_t kFewRows = 16;
     ProductShape shape = product_of(operation);

@@ -12,7 +12,7 @@ const Library *Library::get() {
     static const auto library = [] {
         constexpr Part kPart = Part::kBlas;
         Library l{};
-        bool complete = !vendor.gemm;  // else the library is of another shape
+        bool complete = !vendor.gemm;  // otherwise the library has a different API
         auto take = [&](auto &to, const char *word) {
             to = function<std::remove_reference_t<decltype(to)>>(kPart, word);
             complete = complete && to;

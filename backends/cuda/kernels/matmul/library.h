@@ -1,4 +1,4 @@
-// The used part of the vendor's library of matrix products (cuBLASLt and compatible ones). Opened
+// The used part of the vendor's library of matrix products (cuBLASLt and compatible ones), opened
 // at run time; enumerators are those of its headers.
 #pragma once
 

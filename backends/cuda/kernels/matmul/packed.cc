@@ -24,7 +24,7 @@ public:
         p.a = {nullptr, shape.a.row, shape.a.column, 0};
         p.tiles_m = (p.m + rows - 1) / rows, p.tiles_n = (p.n + columns - 1) / columns;
         p.splits = 1, p.k_each = p.k;
-        // Pieces of k where tiles are few, each a multiple of what scales and stages come in.
+        // Splits k if there are few tiles; each chunk is a multiple of scale groups and stages.
         constexpr int kStep = 32;
         const int64_t steps = (p.k + kStep - 1) / kStep;
         const int64_t wanted =
@@ -86,7 +86,8 @@ private:
     bool vector_ = false;
 };
 
-// Few rows times Marlin's weights, which go straight to the tensor cores.
+// Multiplies few rows by Marlin's weights, which are loaded directly into fragments of the tensor
+// cores.
 class SkinnyMarlinProduct final : public PackedProduct {
 public:
     static bool suits(const ProductShape &shape, const Packing &packing, const Device &device) {
@@ -101,7 +102,7 @@ public:
         place_output(p, shape);
         p.a = {nullptr, shape.a.row, 1, 0};
         p.tiles_m = 1, p.tiles_n = p.n / 64;
-        // Pieces of k so that there are blocks for all, and bands for all warps of a block.
+        // Splits k so that there are enough blocks, and bands for all warps of a block.
         const int64_t bands = p.k / 16;
         const int64_t wanted = 2 * device.multiprocessors / std::max(p.tiles_n, 1);
         const int64_t splits = std::clamp<int64_t>(std::min(wanted, bands / (4 * kWarps)), 1, 16);

@@ -6,14 +6,14 @@
 
 namespace infini::cuda {
 
-// How the weights of a product are packed; sizes are in its ProductShape, whose b is left empty.
+// How the weights of a product are packed. Sizes are in its ProductShape, whose b is not set.
 struct Packing {
     bool mxfp4 = false;
-    // Marlin's.
+    // For Marlin's layout.
     int bits = 4;
-    bool bytes_a = false;              // for activations of 8 bits
-    int64_t groups = 1;                // of scales along k
-    bool zeros = false, rows = false;  // zero points; rows name their groups
+    bool bytes_a = false;              // for 8-bit activations
+    int64_t groups = 1;                // groups of scales along k
+    bool zeros = false, rows = false;  // zero points; rows specify their groups
 };
 
 struct PackedData {

@@ -32,7 +32,7 @@ void simplify(Matrix &m, int64_t rows, int64_t columns, int64_t batch) {
 std::shared_ptr<const Product> make_product(const ProductShape &given, Device &device) {
     ProductShape shape = given;
     const int64_t kMost = INT32_MAX - 1024;
-    // A batch that can be merged into the rows.
+    // Merges a batch into the rows if possible.
     if (shape.batch > 1 && !shape.epilogue && shape.b.batch == 0 &&
         shape.a.batch == shape.m * shape.a.row && shape.c.batch == shape.m * shape.c.row &&
         shape.m * shape.batch <= kMost &&
@@ -47,7 +47,7 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     if (shape.invariant && !vendor.gemm) return make_tiled_product(shape, device);
     if (auto product = make_skinny_product(shape, device)) return product;
     if (vendor.gemm) {
-        // Without a run-time compiler it is the only way that always works.
+        // Without a run-time compiler this is the only kernel that always works.
         if (auto product = make_gemm_product(shape, device)) return product;
         return make_tiled_product(shape, device);
     }
@@ -115,7 +115,7 @@ Error Join::run(const ProductData &data, const void *sums, const Stream &stream)
     return kernel_->launch(stream, blocks_, 256, p);
 }
 
-// ---- Kernels in two forms -----------------------------------------------------------------------
+// ---- Kernels for aligned and unaligned pointers -------------------------------------------------
 
 struct AlignedKernel::Other {
     Other(Device &device, Source source) : device(device), source(std::move(source)) {}

@@ -1,13 +1,14 @@
-// Matrix products, for all operators that have one: through the vendor's library where it takes the
-// case and is as fast, else with kernels of our own.
+// Matrix products, for all operators that need one: through the vendor's library if it supports the
+// case and is as fast, otherwise with our own kernels.
 //
 //     ProductShape shape;               // sizes, dtypes and strides are enough to plan
 //     auto product = make_product(shape, device);
 //     return make_plan([=](...) { return product->run({a, b, c, alpha, beta}, stream, memory); },
 //                      product->workspace);
 //
-// Sums run over k in an order that depends on the sizes only: same input, same bits. Floats of 16
-// bits are summed in F32 and rounded once; F64 stays F64; I8 times I8 sums in I32 and is exact.
+// Sums run over k in an order that depends only on the sizes, so that results are deterministic.
+// 16-bit floats are summed in F32 and rounded once; F64 stays F64; I8 times I8 is summed exactly in
+// I32.
 #pragma once
 
 #include "../../kernel.h"
@@ -18,7 +19,7 @@ namespace program {
 class Epilogue;
 }
 
-// Strides are in elements; any will do.
+// Strides are in elements and may have any value.
 struct Matrix {
     int dtype = 0;
     int64_t row = 0, column = 1, batch = 0;
@@ -27,10 +28,11 @@ struct Matrix {
 struct ProductShape {
     int64_t batch = 1, m = 0, n = 0, k = 0;
     Matrix a, b, c;  // [m, k], [k, n], [m, n]
-    Matrix addend;   // [m, n], of c's dtype; without one it is c itself
+    Matrix addend;   // [m, n], of c's dtype; if unset, c itself
     // The sums are processed in ways that the library does not support: see ProductData.
     bool scaled = false, biased = false;
-    // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): tiles, and k is not split.
+    // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): uses tiles, and k is not
+    // split.
     bool invariant = false;
     // A program that processes the result and stores its own; c is then not written.
     std::shared_ptr<const program::Epilogue> epilogue;
@@ -58,8 +60,8 @@ public:
 
 std::shared_ptr<const Product> make_product(const ProductShape &shape, Device &device);
 
-// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to the final
-// product: the parts are added up, always in the same order.
+// Converts sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to the
+// final product. The partial sums are added up, always in the same order.
 class Join {
 public:
     Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device);
@@ -73,8 +75,8 @@ private:
     int64_t blocks_;
 };
 
-// Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch
-// of 1 is broadcast.
+// Tensors as operands: the last two dimensions are the matrix, a third is the batch; a batch of 1
+// is broadcast.
 Matrix matrix(const Tensor &tensor);
 
 inline size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }

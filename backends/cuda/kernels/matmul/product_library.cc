@@ -91,7 +91,7 @@ public:
             return false;
         if (s.biased && !swapped_) return false;  // it adds the bias to columns
         if (s.batch > INT32_MAX || (s.batch > 1 && s.c.batch == 0)) return false;
-        // int8 products require lines of whole words.
+        // int8 products require lines of whole 4-byte words.
         if (types.in == blas::kI8 && (a.leading % 16 || b.leading % 16 || s.m % 4 || s.k % 4))
             return false;
         wide_ = types.scale == blas::kF64, bytes_ = types.scale == blas::kI32;

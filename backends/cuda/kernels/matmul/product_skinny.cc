@@ -1,4 +1,4 @@
-// Products of few rows, which are bound by reading b.
+// Products with few rows, which are bound by reading b.
 #include <algorithm>
 
 #include "product_parts.h"
@@ -16,7 +16,7 @@ struct Launch {
     size_t shared = 0;
 };
 
-// skinny_pipelined.cuh: a block for each multiprocessor.
+// skinny_pipelined.cuh: one block per multiprocessor.
 class Pipelined {
 public:
     Pipelined(const ProductShape &shape, const Device &device) : shape_(shape), device_(device) {
@@ -74,7 +74,7 @@ private:
 
 class SkinnyProduct final : public Product {
 public:
-    // False: not for this case.
+    // False: the case is not supported.
     bool prepare(ProductShape shape, Device &device) {
         const int dtype = shape.a.dtype;
         if (!device.has_mma || dtype != shape.b.dtype ||

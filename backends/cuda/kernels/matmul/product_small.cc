@@ -1,4 +1,4 @@
-// Products so small that the launch dominates: the library's calls cost the host more.
+// Products so small that the launch dominates: library calls have a greater overhead on the host.
 #include <algorithm>
 
 #include "product_parts.h"
@@ -11,14 +11,14 @@ constexpr int64_t kMostDepth = 256;
 
 class SmallProduct final : public Product {
 public:
-    // False: not for this case.
+    // False: the case is not supported.
     bool prepare(const ProductShape &shape, Device &device) {
         const int dtype = shape.a.dtype;
         if (dtype != shape.b.dtype || !is_float(dtype) || dtype == INFINI_DTYPE_F8) return false;
         const bool wide = dtype == INFINI_DTYPE_F64, halves = dtype_bytes(dtype) == 2;
         const int64_t rows = (shape.m + kSide - 1) / kSide, columns = (shape.n + kSide - 1) / kSide;
         const int64_t tiles = rows * columns * shape.batch;
-        // Tensor cores soon compensate for their kernels' start-up time.
+        // For larger products, tensor cores compensate for the start-up time of their kernels.
         const int64_t most_tiles = halves ? device.multiprocessors / 2 : device.multiprocessors;
         const int64_t most_depth = halves ? kMostDepth / 4 : wide ? kMostDepth / 2 : kMostDepth;
         if (tiles > most_tiles || shape.k > most_depth || shape.k < 1) return false;

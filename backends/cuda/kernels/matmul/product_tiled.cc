@@ -1,4 +1,4 @@
-// Products with tiles in shared memory: on the tensor cores, or with plain multiplications.
+// Products with tiles in shared memory: on the tensor cores, or with ordinary multiplications.
 #include <algorithm>
 
 #include "product_parts.h"
@@ -7,9 +7,9 @@
 namespace infini::cuda {
 namespace {
 
-constexpr size_t kStages = 4, kStageBytes = 64;  // of a line, as in mma_tile.cuh
+constexpr size_t kStages = 4, kStageBytes = 64;  // per line, as in mma_tile.cuh
 
-// How the lines of an operand lie.
+// The memory layout of an operand's lines.
 struct Lying {
     bool along, vector;
 };
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    // Cuts c into tiles and, if those are few, k into pieces.
+    // Divides c into tiles and, if those are few, splits k.
     void cut(int rows, int columns, int depth, const ProductShape &shape, const Device &device) {
         MatmulParams &p = params_;
         p.tiles_m = (p.m + rows - 1) / rows, p.tiles_n = (p.n + columns - 1) / columns;
@@ -118,7 +118,7 @@ private:
         source.type("A", shape.a.dtype).type("B", shape.b.dtype).type("O", shape.c.dtype);
         source.type("C", sums_in_);
         source.constant("kTile", tile).constant("kMicro", small ? 4 : 8);
-        // Runs of 2 or 4 elements; alignment to 16 bytes is more than they need.
+        // Runs of 2 or 4 elements, so alignment to 16 bytes is more than sufficient.
         compile(source, std::min(dtype_bytes(shape.a.dtype), dtype_bytes(shape.b.dtype)), false,
                 device);
     }

@@ -1,4 +1,4 @@
-// Pairs (token, choice) grouped by their experts: moe_align and prepare_moe_input.
+// Groups (token, choice) pairs by expert: moe_align and prepare_moe_input.
 #include "device/moe/align.cuh"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace infini::cuda {
 namespace {
 
-// Sorts the pairs of a run; the groups are the experts, with one for nobody before them if
-// `padded`.
+// Sorts the pairs of a run. The groups are the experts, preceded if `padded` by a group for pairs
+// without an expert.
 class Pairs {
 public:
     Pairs(Device &device, int64_t pairs, int64_t experts, bool padded)

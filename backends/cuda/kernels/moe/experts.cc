@@ -8,18 +8,18 @@
 
 namespace infini::cuda {
 
-// Tokens through their experts: pairs of tokens and choices are sorted by expert on the device;
-// their rows are multiplied tile by tile, activated, multiplied again, and summed for each token.
-// The host never reads the routing.
+// Applies experts to tokens: pairs of tokens and choices are sorted by expert on the device; their
+// rows are multiplied tile by tile, activated, multiplied again, and summed for each token. The
+// host never reads the routing.
 struct ExpertsShape {
     int dtype = 0;
     int64_t tokens = 0, choices = 0, experts = 0;
     int64_t hidden = 0, wide = 0, inner = 0;  // columns of tokens, after layer 1, after the gate
     int kind = 1;                             // infiniopFusedMoeActivation_t
-    bool scale_inside = false;  // the choice's scale goes into the gate's result, not into the sum
+    bool scale_inside = false;  // the choice's scale is applied after the gate, not in the sum
     bool mxfp4 = false;
-    bool separate = false;  // gates, ups and downs are matrices of their own, named by pointers
-    int64_t positions = 0, labels = 0;  // of the blocks of moe_align, where experts are found there
+    bool separate = false;  // gates, ups and downs are separate matrices, given by pointers
+    int64_t positions = 0, labels = 0;  // of moe_align's blocks, if they determine the experts
 
     int64_t pairs() const { return tokens * choices; }
 };
@@ -30,11 +30,10 @@ struct ExpertsData {
     const int *ids;       // [tokens, choices]
     const float *scales;  // [tokens, choices]
     const void *w1 = nullptr, *w2 = nullptr;
-    const uint8_t *scales1 = nullptr, *scales2 = nullptr;  // of MXFP4
+    const uint8_t *scales1 = nullptr, *scales2 = nullptr;  // for MXFP4
     const void *bias1 = nullptr, *bias2 = nullptr;         // [experts, wide], [experts, hidden]
-    const int *sorted = nullptr, *labels = nullptr, *used = nullptr;  // what moe_align gave
-    // On the device: gates, ups, downs. Or null and `host_pointers`, all of them one after the
-    // other.
+    const int *sorted = nullptr, *labels = nullptr, *used = nullptr;  // outputs of moe_align
+    // On the device: gates, ups, downs. Or null, and `host_pointers` contains all of them.
     const void *const *gates = nullptr, *const *ups = nullptr, *const *downs = nullptr;
     const void *const *host_pointers = nullptr;
 };
@@ -73,7 +72,7 @@ public:
             if (!is_aligned(d.host_pointers[i])) unaligned = d.host_pointers[i];
         p.starts = pairs.starts, p.tiles = pairs.tiles, p.order = pairs.order;
         p.experts = int(s.experts);
-        // Tokens to wide rows.
+        // From tokens to wide rows.
         p.a = d.in, p.choices = int(s.choices), p.k = int(s.hidden), p.c = memory + wide_;
         p.c_row = s.wide, p.weights = s.separate ? unaligned : d.w1, p.scales = d.scales1,
         p.bias = d.bias1;
@@ -87,7 +86,7 @@ public:
             error = gate_.run(memory + inner_, memory + wide_, stream,
                               s.scale_inside ? d.scales : nullptr, pairs.order,
                               pairs.starts + s.experts);
-        // Inner rows to rows of the result.
+        // From inner rows to rows of the result.
         p.a = memory + inner_, p.choices = 0, p.k = int(s.inner), p.c = memory + rows_;
         p.c_row = s.hidden, p.weights = s.separate ? unaligned : d.w2, p.scales = d.scales2,
         p.bias = d.bias2;
@@ -229,7 +228,7 @@ private:
     int64_t tiles_ = 0, element_ = 2, sort_blocks_ = 1, sum_blocks_ = 1;
     std::shared_ptr<const AlignedKernel> kernel_, sum_;
     std::shared_ptr<const Kernel> phases_[5], store_;
-    // Places in the workspace.
+    // Offsets in the workspace.
     size_t starts_, tiles_at_, cursors_, order_, places_, positions_, pointers_, wide_, inner_,
         rows_;
 };
@@ -277,7 +276,7 @@ std::unique_ptr<Plan> plan_fused_moe_mxfp4(const Operation &op, Device &device) 
     });
 }
 
-// The experts of the pairs come from the blocks that moe_align made.
+// The experts of the pairs are given by the blocks of moe_align.
 std::unique_ptr<Plan> plan_moe_fused_dense(const Operation &op, Device &device) {
     const Tensor w13 = op.tensor(2);
     ExpertsShape s = shape_of(op.tensor(0), op.tensor(5));
@@ -302,8 +301,8 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op, Device &device) {
     return plan_experts(s, device, [](const Arguments &a, const ExpertsShape &) {
         ExpertsData d{a.pointer<void>(0), a.pointer<void>(1), a.pointer<int>(2),
                       a.pointer<float>(3)};
-        // The last scalar says which run function it was: the one with arrays of pointers on the
-        // host, which arrive written out, or the one with arrays on the device.
+        // The last scalar selects the run function: with arrays of pointers on the host, which are
+        // passed as separate pointers, or with arrays on the device.
         if (a.integer(int(a.c.scalar_count) - 1) == 1) {
             d.gates = a.pointer<const void *const>(4), d.ups = a.pointer<const void *const>(5);
             d.downs = a.pointer<const void *const>(6);

@@ -1,5 +1,5 @@
-// The gates of mixtures of experts: topksoftmax, topkrouter, moe_topk_softmax, moe_topk_sigmoid and
-// moe_fused_gate.
+// The gates of mixture-of-experts layers: topksoftmax, topkrouter, moe_topk_softmax,
+// moe_topk_sigmoid and moe_fused_gate.
 #include <algorithm>
 
 #include "device/moe/gate.cuh"
@@ -9,9 +9,9 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kGateWarps = 4;  // rows of a block
+constexpr int64_t kGateWarps = 4;  // rows per block
 
-// A kernel for rows of logits, and what it needs of memory.
+// A kernel for rows of logits, and the memory that it needs.
 struct GatePlan {
     GateParams params = {};
     std::shared_ptr<const Kernel> kernel;

@@ -1,4 +1,4 @@
-// The sum of the rows that a token's experts gave: moe_sum.
+// The sum of the rows of a token's experts: moe_sum.
 #include <algorithm>
 
 #include "device/moe/align.cuh"

@@ -1,4 +1,4 @@
-// causal_softmax: a kernel of its own because the columns that are cut off are then never read.
+// causal_softmax: a separate kernel, so that masked columns are never read.
 #include "device/norm/causal_softmax.cuh"
 
 #include "kernels/dims.h"

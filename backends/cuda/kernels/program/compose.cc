@@ -1,5 +1,5 @@
-// What the text of a phase depends on: numbers of operands, passes, how operands lie, types of
-// indices.
+// The properties that determine the text of a phase: numbering of operands, passes, layouts of
+// operands, index types.
 #include "kernels/program/compose.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Composer::Composer(const LoopNest &nest, const InfiniProgram &program, Direction
     find_index_type();
 }
 
-// ---- Numbers ------------------------------------------------------------------------------------
+// ---- Numbering ----------------------------------------------------------------------------------
 
 void Composer::number(int slot, bool by_row) {
     const Slot &s = nest_.slots[size_t(slot)];
@@ -93,9 +93,9 @@ int64_t Composer::lane_size() const {
 
 // ---- Passes -------------------------------------------------------------------------------------
 
-// A pass ends where the next stage wants what it folds.
+// A pass ends where the next stage needs its folds.
 void Composer::find_passes() {
-    std::vector<char> pending(nest_.slots.size(), false);  // comes from the last pass
+    std::vector<char> pending(nest_.slots.size(), false);  // computed by the last pass
     for (size_t s = 0; s < nest_.stages.size(); ++s) {
         const Stage &stage = nest_.stages[s];
         bool waits = false;
@@ -145,7 +145,7 @@ void Composer::find_index_type() {
             reach += std::llabs(s.folded[i]) * (nest_.folded.size[i] - 1);
         wide_index_ = wide_index_ || reach > kMost;
     }
-    // Nothing is divided, so nothing is lost by it.
+    // Without division, 64-bit indices have no cost.
     if (direction_ == Direction::kMap && nest_.kept.count <= 1) wide_index_ = true;
 }
 
@@ -173,7 +173,7 @@ int Composer::choose_width(int most) const {
         if (written_[size_t(slot)]) written = std::max(written, s.bytes);
     }
     if (!smallest) return 1;
-    // What is written leaves in one access: two would each fill half of the sectors that they touch.
+    // Writes use one access: two would each fill half of the sectors that they touch.
     int width = std::min({16 / smallest, 32 / largest, 16 / written, most});
     auto fits = [&](int64_t number) { return number % width == 0; };
     const bool flat = direction_ == Direction::kMap && nest_.kept.count <= 1;  // has a tail
@@ -240,7 +240,7 @@ int Composer::turned_dimension() const {
             if (s.kept[i] == 1 && nest_.kept.size[i] >= 16 && (best < 0 || best == i))
                 best = i, ++found;
     }
-    // Tiles of more operands than these would not find room.
+    // Tiles of more operands would not fit into shared memory.
     return lane_size() >= 16 && found <= 4 ? best : -1;
 }
 

@@ -1,10 +1,9 @@
-// The text of a phase: its functors, strung together, with loads before them and stores behind.
-// What loops over elements and rows is not written here but in device/program/*.cuh, which calls
-// this text.
+// The text of a phase: its functors in sequence, preceded by loads and followed by stores. The
+// loops over elements and rows are in device/program/*.cuh, which call this text.
 //
-// Text depends on dtypes, on how operands lie along the vectors (dense, uniform, strided), on how
-// many dimensions there are, and on the stages; sizes and strides are members of the parameter
-// struct. So phases that differ in size only are one kernel. Everything is numbered in the order of
+// The text depends on dtypes, on the operands' layouts along the vectors (dense, uniform, strided),
+// on the number of dimensions, and on the stages; sizes and strides are members of the parameter
+// struct. So phases that differ only in size share a kernel. Everything is numbered in the order of
 // its use.
 #pragma once
 
@@ -15,17 +14,17 @@
 
 namespace infini::cuda::program {
 
-// How the elements of a vector lie.
+// The layout of a vector's elements.
 enum class Access { kUniform, kDense, kStrided };
 
-// Along what vectors go.
+// The direction of vectors.
 enum class Direction {
     kMap,    // the last kept dimension; there are no others
     kAlong,  // the last folded dimension: a thread has elements of one row
     kAcross  // the last kept dimension: a thread has one element of each of several rows
 };
 
-// Steps that go over the elements together, and those of rows that come after them.
+// Steps that process the elements together, and the row steps that follow them.
 struct Pass {
     std::vector<int> stages;
     std::vector<int> rows;
@@ -44,46 +43,44 @@ public:
 
     // ---- Widths ----
 
-    // Elements in a vector, at most `most`: one access of 16 bytes where strides allow it.
+    // Elements per vector, at most `most`: one access of 16 bytes if strides allow it.
     int choose_width(int most) const;
-    // Of what is read for an element by loads that are wide, and the values that live from pass to
-    // pass.
+    // Bytes per element of wide loads, and of the values that live from pass to pass.
     int dense_bytes() const;
-    // Of those that are other ones for each row, and how many tensors these are.
+    // The bytes per element of operands that differ for each row, and their number of tensors.
     int row_bytes() const;
     int row_tensors() const;
     int held_count() const;
-    // Bytes that the pointer of an operand has to be a multiple of.
+    // Required alignment of an operand's pointer, in bytes.
     uint32_t alignment(int slot, int width) const;
     Access access(int slot) const { return access_[size_t(slot)]; }
     bool is_wide_index() const { return wide_index_; }
-    // Kept dimension whose neighbours an input has next to each other while the vectors do not; -1:
-    // none.
+    // Kept dimension along which an input is contiguous although the vectors are not; -1: none.
     int turned_dimension() const;
-    // Read through a tile in shared memory: the operands that lie along the last kept dimension but
-    // one.
+    // Operands read through a tile in shared memory: those that are contiguous along the second to
+    // last kept dimension.
     void turn();
     int turned_width(int slot, int most) const;
 
     // ---- Text ----
 
-    // Structs and functions that every kernel of the phase has: Params excepted, which needs
+    // Structs and functions that every kernel of the phase has, except Params, which needs
     // `members`.
     std::string prologue(int width) const;
-    // The members of operands: pointers, strides, sizes; and what each run fills in.
+    // The members of operands: pointers, strides, sizes; and those that each run sets.
     void add_members(ParameterText &members, Launch &launch, int width) const;
-    // One struct for each pass. Recomputed: passes redo what they need of earlier ones, and the
-    // last one does all stores; else values are held in registers.
+    // One struct per pass. Recomputed: passes recompute the values that they need of earlier ones,
+    // and the last one does all stores; otherwise values are held in registers.
     std::string pass_texts(bool recomputed) const;
     std::string map_text() const;
-    // What map_tile.cuh calls: reads tiles of `tile` lines and columns.
+    // Called by map_tile.cuh: reads tiles of `tile` lines and columns.
     std::string tile_text(int tile, int width) const;
-    // Place at an index of each kept dimension, by the names a0, a1, ...
+    // The offset at an index of each kept dimension, named a0, a1, ...
     std::string place_text() const;
-    // The operand is neither read nor made, but there: the caller puts it into Held.
+    // The operand is neither read nor computed: the caller stores it in Held.
     void hold(int slot);
     std::string held_name(int slot) const { return "e" + std::to_string(number_[size_t(slot)]); }
-    // Partial results of passes, by split and row: how large, and the members that point to them.
+    // Partial results of passes, by split and row: their sizes, and the members that point to them.
     size_t partial_bytes(int pass) const;
     void add_partials(ParameterText &members, Launch &launch, int64_t rows, int64_t splits,
                       const std::vector<int64_t> &starts) const;
@@ -131,7 +128,7 @@ private:
     std::vector<Access> access_;
     std::vector<char> in_elements_, read_, written_, held_, turned_;
     std::vector<Pass> passes_;
-    std::vector<int> before_;  // stages of rows before the first pass
+    std::vector<int> before_;  // row stages before the first pass
     bool wide_index_ = false;
 };
 

@@ -36,7 +36,7 @@ std::unique_ptr<Epilogue> Epilogue::make(const Operation &operation) {
     for (int i = 0; i < result.ndim; ++i)
         if (nest.size[i] != result.shape[i]) return nullptr;
 
-    // The result's own dimensions, instead of those that are contiguous in memory.
+    // Uses the result's own dimensions, instead of merging those that are contiguous in memory.
     nest.kept.count = 3;
     nest.kept.size[0] = result.ndim == 3 ? result.size(0) : 1;
     nest.kept.size[1] = result.size(-2);
@@ -73,7 +73,7 @@ std::unique_ptr<Epilogue> Epilogue::make(const Operation &operation) {
     ParameterText members;
     made->launch_.wide = int32_t(members.add("int32_t", "wide", int32_t(1)));
     composer.add_members(members, made->launch_, width);
-    members.add("int64_t", "last", int64_t(0));  // a struct of a size that is a multiple of 8
+    members.add("int64_t", "last", int64_t(0));  // pads the struct to a multiple of 8 bytes
     made->launch_.parameters = members.bytes();
     made->rough_ = roughness(operation, program, kFloat);
     made->text_ =

@@ -1,5 +1,5 @@
-// The epilogue of a kernel, a map over its result (INFINI_PROGRAM_EPILOGUE): text that a kernel of
-// any family takes in, and its parameters.
+// The epilogue of a kernel: a map over its result (INFINI_PROGRAM_EPILOGUE), as text that a kernel
+// of any family can include, and its parameters.
 //
 //     auto epilogue = Epilogue::make(operation);         // null: not possible
 //     epilogue->add_to(source);                          // before what the kernel's own lines need
@@ -7,9 +7,9 @@
 //         struct Params : MyParams { alignas(16) epilogue::Params epilogue_params; };
 //         epilogue::apply<n>(p.epilogue_params, batch, row, column, values);
 //                                                        // float values[n], n = 1, 2, 4, 8
-//     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));   // on the host, each run
+//    ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));  // on the host, per run
 //
-// apply() stores all that the program writes; the kernel stores nothing.
+// apply() stores all outputs of the program; the kernel stores nothing.
 #pragma once
 
 #include "kernels/program/compose.h"

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kTwo63 = 9223372036854775808.0;
 
-// Towards zero; beyond the range its end, for NaN 0.
+// Truncates, with saturation; 0 for NaN.
 int64_t to_integer(double x) {
     if (!(x == x)) return 0;
     if (x >= kTwo63) return INT64_MAX;

@@ -1,5 +1,5 @@
-// Kernels of generated text: their parameter struct, with members known when the plan is made, and
-// the launch, which fills in the values of each run.
+// Kernels of generated text: their parameter struct, with members that are known when planning, and
+// the launch, which sets the values of each run.
 #pragma once
 
 #include <infini/loop_nest.h>
@@ -14,8 +14,7 @@ namespace infini::cuda::program {
 using namespace infini::program;
 using LoopNest = LoopNestOf<Stage>;
 
-// The parameter struct as bytes, and as text for the device, built by the same calls so that they
-// agree.
+// The parameter struct as bytes and as source text, built by the same calls so that they agree.
 class ParameterText {
 public:
     // Adds a member, or an array of `count`. Returns its offset.
@@ -25,7 +24,7 @@ public:
     void set(size_t offset, const T &value) {
         std::memcpy(bytes_.data() + offset, &value, sizeof value);
     }
-    // With a value that is constant over all runs.
+    // With a constant value.
     template <class T>
     size_t add(const std::string &type, const std::string &name, const T &value) {
         const size_t offset = add(type, name, sizeof value, alignof(T));
@@ -43,12 +42,12 @@ private:
 
 constexpr int32_t kPartial = -2;
 
-// A member of a launch's struct that is filled in by each run.
+// A member of a launch's struct that each run sets.
 struct PointerMember {
     uint32_t offset;
-    uint32_t alignment;  // that wide accesses of it need; 1: any
-    int32_t pointer;     // of the run; -1: in the workspace; kPartial: see move_partials
-    int64_t start;       // bytes
+    uint32_t alignment;  // required by wide accesses; 1: none
+    int32_t pointer;     // pointer index; -1: in the workspace; kPartial: see move_partials
+    int64_t start;       // in bytes
 };
 struct ScalarMember {
     uint32_t offset;
@@ -57,7 +56,7 @@ struct ScalarMember {
     bool integer;
 };
 
-// A value that all elements share, in the type of computation.
+// A value shared by all elements, in the compute type.
 void store_shared(ValueType type, bool integer, int64_t whole, double number, char *to);
 
 // Code that is compiled when a plan is made or, for rare cases, on first use.
@@ -79,7 +78,7 @@ public:
     Error run(const Arguments &arguments, const Stream &stream) const;
     // The parameter struct of a run.
     void fill(const Arguments &arguments, char *to) const;
-    // Are the pointers of a run aligned as wide accesses need it?
+    // Whether the pointers of a run are sufficiently aligned for wide accesses.
     bool is_aligned(const Arguments &arguments) const;
 
     std::shared_ptr<const Code> code;
@@ -89,17 +88,17 @@ public:
     Grid grid;
     unsigned threads = 256;
     int32_t wide =
-        -1;  // offset of an int that says whether pointers are aligned; -1: there is none
+        -1;  // offset of an int that tells whether the pointers are aligned; -1: there is none
 };
 
 // A sequence of launches, and another one for unaligned pointers.
 struct Launches {
     Error run(const Arguments &arguments, const Stream &stream) const;
 
-    // Partial results of a phase come after what phases spill for others: only now is it known
-    // where.
+    // Moves a phase's partial results after the spilled tensors, whose total size is only now
+    // known.
     void move_partials(int64_t bytes);
-    // Compiles what is usual.
+    // Compiles the usual kernels.
     void prepare(Device &device) const;
 
     std::vector<Launch> usual, unaligned;

@@ -1,4 +1,4 @@
-// Maps: every element on its own.
+// Elementwise maps.
 #include <infini/expression.h>
 
 #include "kernels/program/engines.h"
@@ -16,8 +16,8 @@ Source begin_source(const char *file, const Phase &phase, const Composer &compos
 
 namespace {
 
-// Blocks of few vectors keep memory busiest: the scheduler of the device has the next one at hand
-// while another one waits. Functions that take long want two vectors to work on at a time.
+// Blocks with few vectors use memory bandwidth best, because the scheduler can start the next one
+// while another waits. Slow functions need two vectors per thread to hide latency.
 struct BlockShape {
     int threads = 128, unroll = 1;
 };

@@ -8,14 +8,14 @@ namespace infini::cuda::program {
 
 int roughness(const Operation &operation, const InfiniProgram &program, ValueType type) {
     if (type != kFloat) return 0;
-    bool wide_range = false;  // are there numbers next to 0 whose reciprocal is infinite?
+    bool wide_range = false;  // whether there are values near 0 with infinite reciprocals
     for (int i = 0; i < operation.tensor_count(); ++i) {
         const int dtype = operation.tensor(i).dtype;
         if (dtype && !is_float(dtype) && dtype_bytes(dtype) > 2) return 0;
         if (dtype == INFINI_DTYPE_F32) return 0;
         wide_range = wide_range || dtype == INFINI_DTYPE_BF16;
     }
-    // Where there are exponentials, divisors are sums of them.
+    // With exponentials, divisors are their sums.
     for (int s = 0; s < program.stage_count; ++s)
         if (calls(expression_of(program, s), INFINI_NODE_EXP)) wide_range = false;
     return wide_range ? 1 : 2;
@@ -41,8 +41,8 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     const ValueType type = value_type(operation, program);
     auto plan = std::make_unique<Phases>();
     std::vector<Spilled> spilled(size_t(program.operand_count));
-    int64_t workspace = 0;  // that phases leave for later ones
-    int64_t most = 0;       // that they use for themselves
+    int64_t workspace = 0;  // left by phases for later ones
+    int64_t most = 0;       // used by phases internally
     for (int phase = 0; phase < program.phase_count; ++phase) {
         LoopNest nest = make_loop_nest<Stage>(operation, program, phase, type, spilled);
         for (const LoopNest::Spill &spill : nest.spills) {

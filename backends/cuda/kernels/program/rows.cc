@@ -1,5 +1,5 @@
-// Phases with folds: rows of elements. Short rows are held in registers and read once; long ones,
-// and columns, are read again in each pass, by several blocks where there are few.
+// Phases with folds, on rows of elements. Short rows are held in registers and read once; long
+// ones, and columns, are read again in each pass, by several blocks if there are few.
 #include <algorithm>
 #include <bit>
 
@@ -11,8 +11,8 @@ namespace {
 int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int power_up(int64_t n) { return int(std::bit_ceil(uint64_t(std::max<int64_t>(n, 1)))); }
 
-// Across when more of what is touched lies along the last kept dimension than along the last folded
-// one.
+// Whether more of the accessed memory is contiguous along the last kept dimension than along the
+// last folded one.
 Direction choose_direction(const LoopNest &nest) {
     const Walk &kept = nest.kept, &folded = nest.folded;
     if (!kept.count || !folded.count) return Direction::kAlong;
@@ -36,7 +36,7 @@ public:
     RowsPlanner(Phase &phase, Direction direction)
         : phase_(phase), nest_(phase.nest), composer_(nest_, phase.program, direction) {}
 
-    // With vectors of at most so many elements.
+    // With vectors of at most that many elements.
     std::vector<Launch> plan(int most) {
         width_ = composer_.choose_width(most);
         wide_ = width_ > 1;
@@ -95,7 +95,7 @@ private:
             threads_ = 128;
             return true;
         }
-        // With few rows more threads work on each.
+        // With few rows, more threads process each one.
         const int least = phase_.invariant                                 ? 256
                           : nest_.rows < 2 * phase_.device.multiprocessors ? 512
                                                                            : 128;
@@ -113,7 +113,7 @@ private:
         members.add("int64_t", "rows", nest_.rows);
         members.add("int64_t", "row_size", nest_.row_size);
         composer_.add_members(members, launch, width_);
-        // Registers for so many blocks at a time that memory is never idle.
+        // Limits registers so that enough blocks are resident to keep memory busy.
         const int data = chunks_ * width_ * composer_.row_bytes() / 4;
         const bool ahead = nest_.rows <= phase_.device.multiprocessors && data <= 32;
         std::string calls;
@@ -137,7 +137,7 @@ private:
     // ---- Rows in loops --------------------------------------------------------------------------
 
     void choose_loop() {
-        constexpr int64_t kRoom = 40 << 10;  // of shared memory, for folds of columns
+        constexpr int64_t kRoom = 40 << 10;  // shared memory for folds of columns
         threads_ = composer_.across() ? 128 : 256;
         int64_t units = nest_.row_size;
         if (composer_.across()) {
@@ -173,7 +173,7 @@ private:
         }
     }
 
-    // There is little to join: many threads have one row each.
+    // Little is combined, so each thread has one row.
     void choose_join() {
         width_ = 1, threads_ = 256, columns_ = 32;
         lanes_ = threads_ / columns_;
@@ -226,7 +226,7 @@ Launches plan_rows(Phase &phase) {
     Launches launches;
     RowsPlanner planner(phase, direction);
     launches.usual = planner.plan(16);
-    // Vectors want their pointers aligned; others go element by element.
+    // Vectors require aligned pointers; other cases are processed element by element.
     if (planner.is_wide()) launches.unaligned = RowsPlanner(phase, direction).plan(1);
     return launches;
 }

@@ -38,7 +38,7 @@ std::string Composer::value(int slot, bool held, bool by_row) const {
     }
 }
 
-// The inputs and the call; results are in y.
+// The inputs and the call; results are stored in y.
 std::string Composer::call(const Stage &stage, const std::string &indent, bool held,
                            bool by_row) const {
     std::string inputs;

@@ -1,4 +1,4 @@
-// The text of a phase: structs, where operands are, passes and their folds.
+// The text of a phase: structs, offsets of operands, passes and their folds.
 #include <algorithm>
 
 #include "kernels/program/compose.h"
@@ -24,7 +24,7 @@ std::string named(const char *letter, int number) { return letter + std::to_stri
 
 }  // namespace
 
-// ---- What all kernels of a phase have -----------------------------------------------------------
+// ---- Shared by all kernels of a phase -----------------------------------------------------------
 
 std::string Composer::prologue(int width) const {
     std::string text;
@@ -68,7 +68,7 @@ std::string Composer::prologue(int width) const {
     return text;
 }
 
-// Adds to the members of `at` where `element` of a walk is.
+// Adds the offsets of `element` of a walk to the members of `at`.
 std::string Composer::offsets(const Walk &walk, char letter, int lane) const {
     const std::string l(1, letter);
     std::string text = "    Index rest = element;\n";
@@ -171,7 +171,7 @@ Composer::Body Composer::recomputed_body(size_t pass) const {
             if (!nest_.stages[s].rows && slot >= 0 &&
                 nest_.slots[size_t(slot)].kind == Slot::kTensor)
                 wanted[s] = true;
-    // And whatever makes the temporaries that these read.
+    // Also computes the temporaries that these read.
     for (size_t s = nest_.stages.size(); s-- > 0;) {
         if (!wanted[s]) continue;
         for (int slot : nest_.stages[s].inputs) {
@@ -191,7 +191,7 @@ Composer::Body Composer::recomputed_body(size_t pass) const {
     return body;
 }
 
-// The tensors that a body reads and nobody has read before.
+// The tensors that a body reads and no earlier body has read.
 std::vector<int> Composer::fetched(const Body &body, const std::set<int> &before) const {
     std::vector<int> found;
     for (int s : body.stages)
@@ -288,7 +288,7 @@ std::string Composer::fetch_text(const std::vector<int> &slots) const {
 
 // ---- Folds --------------------------------------------------------------------------------------
 
-// Where doubles are only there to hold the index, numbers are compared as they are.
+// If doubles are only used to hold the index, values are compared in their own type.
 bool Composer::narrow_fold(const Stage &stage, size_t output) const {
     if (!is_arg(stage.folds[output]) || nest_.type != kDouble || !stage.copies) return false;
     const Slot &slot = nest_.slots[size_t(stage.inputs[0])];

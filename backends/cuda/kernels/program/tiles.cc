@@ -55,7 +55,7 @@ std::string Composer::tile_text(int tile, int width) const {
 
 namespace {
 
-// The turned dimension becomes the last but one.
+// Makes the transposed dimension the second to last.
 LoopNest with_turned_last(const LoopNest &nest, int turned) {
     LoopNest moved = nest;
     auto move = [&](int64_t *values) {

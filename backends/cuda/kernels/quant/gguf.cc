@@ -9,10 +9,10 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kFewRows = 8;              // that are multiplied without expanding the weights
-constexpr size_t kExpandedBytes = 64 << 20;  // of weights at a time
+constexpr int64_t kFewRows = 8;              // maximum for the kernel that reads packed weights
+constexpr size_t kExpandedBytes = 64 << 20;  // dequantised weights at a time
 
-// The bytes that may be loaded together where everything is at a multiple of `from`.
+// The number of bytes that may be loaded together if all addresses are multiples of `from`.
 int32_t word_of(int64_t from) { return from % 4 == 0 ? 4 : from % 2 == 0 ? 2 : 1; }
 int64_t block_bytes(int64_t format) {
     constexpr int64_t kBytes[] = {0, 0, 18, 20, 0, 0, 22, 24, 34, 0, 0, 0, 144, 176, 210};
@@ -30,7 +30,7 @@ public:
         wide_ = int64_t(dtype_bytes(dtype)) * 4;
     }
 
-    // `strides`: all strides of the output and of the bytes, joined by |.
+    // `strides`: all strides of the output and of the bytes, combined by |.
     Error run(GgufDequantizeParams params, int64_t out_strides, int64_t byte_strides,
               const Stream &stream) const {
         params.word = word_of(block_bytes(format_) | byte_strides | address(params.packed));
@@ -121,7 +121,7 @@ std::unique_ptr<Plan> plan_few(const GgufSizes &s, Device &device) {
         s.quantise ? codes + 3 * each : 0);
 }
 
-// Many rows: some columns of the result at a time, whose weights are expanded before.
+// Many rows: processes some columns of the result at a time, whose weights are dequantised first.
 class ManyRows final : public Plan {
 public:
     ManyRows(const GgufSizes &sizes, Device &device)
@@ -195,7 +195,7 @@ std::unique_ptr<Plan> plan_linear_gguf(const Operation &operation, Device &devic
     s.format = operation.integer(0), s.row_bytes = weight.size(1);
     s.bias = bool(operation.tensor(3)), s.quantise = operation.integer(1) != 0;
     s.interleaved = operation.integer(2) != 0;
-    // Without a bias and elements to sum up, the few rows' kernel still writes zeros.
+    // Without a bias and elements to sum up, the kernel for few rows still writes zeros.
     if (s.m <= kFewRows || s.k == 0) return plan_few(s, device);
     return std::make_unique<ManyRows>(s, device);
 }

@@ -29,7 +29,7 @@ std::unique_ptr<Plan> plan_per_channel(const Operation &operation, Device &devic
     });
 }
 
-// Two tensors of one shape in vectors, where the layouts have them.
+// Two tensors of the same shape in vectors, if their layouts allow it.
 struct Elements {
     TensorParams params = {};
     int64_t n = 1, out_word = 1, x_word = 1, blocks = 0;

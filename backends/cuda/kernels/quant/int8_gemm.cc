@@ -18,7 +18,7 @@ std::unique_ptr<Plan> plan_int8_gemm(const Operation &operation, Device &device)
         if (bias) data.bias = a.pointer<void>(1);
         return data;
     };
-    // Large ones: sums from the library, then the scales.
+    // Large products: sums from the library, then the scales.
     ProductShape sums = shape;
     sums.scaled = sums.biased = false;
     sums.c = {INFINI_DTYPE_I32, shape.n, 1, 0};

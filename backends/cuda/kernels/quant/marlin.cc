@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-// Tensors of an operation by their places; -1: it has no such tensor.
+// Indices of an operation's tensors; -1: none.
 struct MarlinTensors {
     int bias, scales, a_scales, global_scales, zeros, row_group, perm;
 };
@@ -59,8 +59,8 @@ public:
         if (packing_.rows) weights.row_group = a.pointer<int>(at.row_group);
         if (has_bias_) data.bias = a.pointer<void>(at.bias);
         if (has_a_scales_) data.row_scale = a.pointer<float>(at.a_scales);
-        // The type: bits of the exponent, then of the number, a sign and the bias. For one that
-        // these weights cannot be nobody should take the result for one.
+        // The encoding of the type: exponent bits, then mantissa bits, sign and bias. For types
+        // that these weights cannot have, the result is NaN.
         const int64_t type = a.integer(0);
         weights.offset = float(type >> 17 & 0xffffffff);
         if ((type & 0xff) != 0 || (type >> 8 & 0xff) != packing_.bits) data.alpha = NAN;
@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    // Is the optional tensor there? Empty ones count as absent.
+    // Whether the optional tensor is present. Empty ones count as absent.
     static bool given(const Operation &op, int index, int64_t size) {
         if (index < 0 || !op.tensor(index)) return false;
         const int64_t count = op.tensor(index).numel();

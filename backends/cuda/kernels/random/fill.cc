@@ -18,7 +18,7 @@ std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device) {
     params.places = dims.places();
     if (params.places.count == 0) return make_empty_plan();
     params.dense = dims.ndim == 0 || (dims.ndim == 1 && dims.inner().stride[0] == 1);
-    // Words of 64 bits are used for integers and F64.
+    // 64-bit words are used for integers and F64.
     const int64_t elements = kind == kIntegers || y.dtype == INFINI_DTYPE_F64 ? 2 : 4;
     const size_t word = size_t(elements) * dtype_bytes(y.dtype);
     const auto kernel =

@@ -15,7 +15,7 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
     params.size = probs.size(-1), params.step = probs.stride(-1);
     params.row = batched ? probs.stride(0) : 0;
     params.result_step = batched ? result.stride(0) : 0;
-    // Of sample.cuh: tables of 2048 weights, or 2048 keys with their places.
+    // As in sample.cuh: tables of 2048 weights, or 2048 keys with their indices.
     const size_t table = 2048 * 8, few = 2048 * (dtype_bytes(probs.dtype) == 8 ? 12 : 8);
     const int copies = device.shared_bytes >= 10 * table ? 8 : 1;
     const size_t shared = std::max(table * size_t(copies), few);
@@ -23,8 +23,8 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
     source.type("T", probs.dtype).type("R", result.dtype).constant("kCopies", copies);
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
-        // Plain: four numbers. Batch: four lists, one after the other, and their length. The number
-        // of the run function comes last.
+        // Single: four scalars. Batch: four lists and then their length. The number of the run
+        // function comes last.
         const bool lists = a.integer(int(a.c.scalar_count) - 1) == 1;
         const int64_t given = lists ? int64_t(a.c.scalar_count - 2) / 4 : 1;
         const int64_t count = lists ? std::min(rows, given) : rows;

@@ -24,7 +24,7 @@ std::unique_ptr<Plan> plan_causal_conv1d(const Operation &op, Device &device) {
         fixed.final_stride[i] = requests.pooled() ? state.stride[i] : final_state.stride[i];
     }
     fixed.channels = int32_t(channels);
-    // A request may have any number of tokens up to all of them; empty runs cost little.
+    // A request may have any number of tokens up to the total; empty runs cost little.
     fixed.runs = int32_t(std::max<int64_t>(1, (requests.tokens + kRun - 1) / kRun));
     if (channels == 0 || requests.groups() == 0) return make_empty_plan();
 

@@ -1,4 +1,4 @@
-// Requests of a recurrence: which tokens belong to each, where its state is read and written.
+// Requests of a recurrence: the tokens of each, and the locations of its old and new state.
 #pragma once
 
 #include "device/recurrence/recurrence_params.h"
@@ -16,7 +16,7 @@ public:
         if (count > 1 << 30 || tokens > 1 << 30) refuse_shape("so many tokens are not possible");
     }
 
-    // What the kernel goes through, with the tokens of no request.
+    // The number of requests that the kernel processes, including tokens that belong to no request.
     int64_t groups() const { return count + (lengths ? 2 : 0); }
 
     void describe(Source &source) const {

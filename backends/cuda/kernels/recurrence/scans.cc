@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int kScanLanes = 4;  // that share a channel's states, or a column of a state
+constexpr int kScanLanes = 4;  // lanes that share a channel's states, or a column of a state
 
 std::unique_ptr<Plan> plan_mamba(const Operation &op, Device &device) {
     constexpr int kThreads = 128, kChannels = kThreads / kScanLanes;

@@ -1,6 +1,5 @@
-// argmax and argmin. A warp or a block takes a row; where rows lie side by side, a lane takes some
-// of them. When there are few rows they are cut into pieces, whose results are joined by a second
-// kernel.
+// argmax and argmin. A warp or a block processes a row; if rows are contiguous, a lane processes
+// some of them. Few rows are split into chunks, whose results are combined by a second kernel.
 #include "device/reduce/arg.cuh"
 
 #include <algorithm>
@@ -15,9 +14,9 @@ constexpr int64_t kArgThreads = 256, kMostPiece = int64_t(1) << 30;
 struct Arg {
     ArgParams params = {};
     bool across = false;
-    int64_t vector = 1;  // elements of 16 bytes
+    int64_t vector = 1;  // elements in 16 bytes
     int64_t row_threads = kArgThreads;
-    bool vectors = false;  // rows could be read so
+    bool vectors = false;  // rows could be read in vectors
     int64_t blocks = 0;
     int64_t block_threads = kArgThreads, at_once = 1;
 
@@ -25,7 +24,7 @@ struct Arg {
         ArgParams &p = params;
         const int64_t tiles = across ? divide_up(p.columns, device.warp * vector) : 1;
         const int64_t work = across ? p.rows / std::max<int64_t>(p.columns, 1) * tiles : p.rows;
-        // A piece keeps a block busy: 32 vectors for each thread, or lines for each warp.
+        // A chunk keeps a block busy: 32 vectors per thread, or lines per warp.
         const int64_t least = across ? 64 * kArgThreads / device.warp : 32 * kArgThreads * vector;
         const int64_t wanted = device.multiprocessors * 8;
         int64_t pieces = 1;
@@ -38,7 +37,7 @@ struct Arg {
             row_threads = device.warp;
         else if (!across && p.total <= 64 * 128 * vector)
             row_threads = block_threads = 128;
-        // So many vectors of a thread are on their way together.
+        // Number of vectors in flight per thread.
         at_once = 8;
         while (at_once > 1 && at_once * row_threads * vector > p.piece) at_once /= 2;
         const int64_t tasks = work * p.pieces;

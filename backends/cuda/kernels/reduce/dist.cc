@@ -1,4 +1,4 @@
-// dist and cdist: the p-norms of differences, of all elements of two tensors, and of rows with
+// dist and cdist: p-norms of the difference of two tensors, and of differences between all pairs of
 // rows.
 #include "device/reduce/dist.cuh"
 
@@ -38,7 +38,7 @@ std::unique_ptr<Plan> plan_dist(const Operation &operation, Device &device) {
     return make_plan(run, size_t(params.blocks) * sizeof(double) + 8);
 }
 
-// The batches of an operand, seen from those of the result: of a size 1 there is one for all.
+// The batches of an operand, broadcast to those of the result.
 Offsets batches_of(const Tensor &tensor, const Tensor &result) {
     Offsets offsets;
     for (int d = 0; d < result.ndim - 2; ++d) {

@@ -1,6 +1,6 @@
-// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block takes a line; where lines lie
-// side by side, a thread does. Long lines of which there are few are cut into pieces: a first
-// kernel finds what each piece comes to, the second one begins with that of the pieces before.
+// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block processes a line; if lines
+// are contiguous, a thread does. Few long lines are split into chunks: a first kernel computes the
+// total of each chunk, the second one starts with the total of the previous chunks.
 #include "device/scan/scan.cuh"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr int64_t kScanThreads = 256, kMostPieces = 1024;
 constexpr size_t kStateBytes = 16;  // at most
 
 struct Scan {
-    Tensor y, places, x;  // places: absent but for extremes
+    Tensor y, places, x;  // places: only for extremes
     int axis = 0;
     std::string running;  // its name in scan.cuh
     bool exclusive = false, reverse = false;
@@ -23,9 +23,9 @@ struct Scan {
 struct Schedule {
     ScanParams params = {};
     bool across = false, vectors = false;
-    int64_t items = 1;  // of a thread, at a time, where it does not take a whole line
+    int64_t items = 1;  // per thread at a time, unless it processes a whole line
     int64_t line_threads = kScanThreads, blocks = 0;
-    int64_t offsets[3] = {};  // of the tensors' first elements, in the order of the scan
+    int64_t offsets[3] = {};  // of the tensors' first elements, in scan order
 
     Schedule(const Scan &scan, const Device &device) {
         const Lines from(scan.x, scan.axis), to(scan.y, scan.axis);
@@ -41,7 +41,7 @@ struct Schedule {
                 *step = -*step;
             }
         }
-        // States of extremes have a place besides: of fewer elements they fit into registers.
+        // States of extremes also have an index, so only fewer elements fit into registers.
         items = dtype_bytes(scan.x.dtype) == 8 || scan.places ? 4 : 8;
         vectors = !scan.reverse && from.aligned(dtype_bytes(scan.x.dtype), 16) &&
                   to.aligned(dtype_bytes(scan.y.dtype), 16);

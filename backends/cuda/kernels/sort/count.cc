@@ -1,6 +1,6 @@
-// histc and bincount: how many elements fall into bins, or the sum of weights there. Counts are
-// made with atomic additions of integers, whose order does not matter; weights are added up in a
-// fixed order, after the elements have been sorted.
+// histc and bincount: the number of elements in each bin, or the sum of their weights. Counts use
+// atomic additions of integers, whose order does not matter; weights are added up in a fixed order,
+// after sorting the elements.
 #include "device/sort/count.cuh"
 
 #include "kernels/sort/order.h"
@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_histc(const Operation &operation, Device &device) {
     return plan_counts(operation, device, params, true);
 }
 
-// The sums of weights. Where every bin can read all elements they are not sorted.
+// The sums of weights. If every bin can read all elements, these are not sorted.
 std::unique_ptr<Plan> plan_weights(const Operation &operation, Device &device, CountParams params) {
     const Tensor input = operation.tensor(1);
     const bool sorted = params.bins * params.size > int64_t(1) << 20;

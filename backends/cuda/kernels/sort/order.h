@@ -1,4 +1,4 @@
-// What sort, topk and kthvalue share: lines of which some entries in order are wanted.
+// Shared by sort, topk and kthvalue, which need some entries of each line in sorted order.
 #pragma once
 
 #include "device/sort/keys.cuh"
@@ -6,7 +6,7 @@
 
 namespace infini::cuda {
 
-// Entries [first, first + count) of each sorted line go to the outputs.
+// Entries [first, first + count) of each sorted line are written to the outputs.
 struct Ordering {
     int dtype, place_dtype;
     bool descending;
@@ -18,12 +18,12 @@ struct Ordering {
     int key_bits() const { return dtype == INFINI_DTYPE_BOOL ? 1 : 8 * int(dtype_bytes(dtype)); }
 };
 
-// What is left of longer lines is selected from again, before a block sorts it.
+// Selection is repeated for lines longer than this, before a block sorts them.
 inline constexpr int64_t kTileEntries = 4096;
 // The longest line that one block can sort, a power of two.
 int64_t most_of_block(const Ordering &ordering, const Device &device);
 
-// A part of the workspace for entries.
+// A section of the workspace for entries.
 struct EntryRoom {
     size_t keys = 0, places = 0;  // offsets
     int64_t pitch = 0;
@@ -43,7 +43,7 @@ struct EntryRoom {
 
 inline SortLines sort_lines(const Lines &lines) { return {lines.offsets, lines.step}; }
 
-// Lines that a block sorts; with `room`, of that many entries there.
+// Lines that a block sorts; with `room`, their entries are in the workspace.
 class TileSort {
 public:
     TileSort() = default;
@@ -63,7 +63,7 @@ private:
 // Pointers: values, places, elements.
 std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device);
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device);
-// Whichever is better.
+// The better of both kernels.
 std::unique_ptr<Plan> plan_sort_lines(const Ordering &ordering, Device &device);
 
 }  // namespace infini::cuda

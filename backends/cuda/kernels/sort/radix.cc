@@ -1,5 +1,5 @@
-// Long lines, sorted digit by digit. All digits are counted at once; a pass then moves each tile's
-// keys to where they belong, and equal digits keep their order.
+// Radix sort of long lines. All digits are counted together; each pass then stably moves every
+// tile's keys to their positions.
 #include <algorithm>
 
 #include "kernels/sort/order.h"
@@ -18,7 +18,7 @@ Source source_of(const char *file, const Ordering &ordering) {
 }  // namespace
 
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) {
-    // Of radix.cuh: counts of warps, bases, and a tile of entries.
+    // As in radix.cuh: counts of warps, bases, and a tile of entries.
     const auto shared_bytes = [&](int64_t items) {
         return size_t((kRadixThreads / device.warp + 1) * kDigits * 4 + 16 +
                       kRadixThreads * items * (ordering.key_bytes() + 4));
@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     params.lines = ordering.lines(), params.size = ordering.from.size;
     params.first = ordering.first, params.count = ordering.count;
     params.tiles = int32_t(divide_up(params.size, kRadixThreads * items));
-    // Parts of a line are as many as there is room for, and not too small.
+    // As many chunks of a line as fit on the device, if they are not too small.
     const int64_t parts = std::min(divide_up(params.size, 8192),
                                    std::max<int64_t>(1, device.multiprocessors * 4 / params.lines));
     params.part = round_up(divide_up(params.size, parts), 64);

@@ -1,4 +1,4 @@
-// searchsorted: where values would have to be put into ascending sequences.
+// searchsorted: the positions at which values would be inserted into ascending sequences.
 #include "device/sort/count.cuh"
 #include "kernels/lines.h"
 

@@ -1,4 +1,4 @@
-// sort: lines along a dimension in order, and the indices of their elements.
+// sort: sorts lines along a dimension, and returns the indices of their elements.
 #include <limits>
 
 #include "kernels/sort/order.h"

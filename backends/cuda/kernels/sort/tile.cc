@@ -6,10 +6,10 @@
 namespace infini::cuda {
 namespace {
 
-// Shorter lines are sorted by networks, as many as fit into a block.
+// Shorter lines are sorted by bitonic networks, as many as fit into a block.
 constexpr int64_t kLeastByDigits = 512;
 
-// In shared memory: words of keys and places, or keys, and places twice.
+// Shared memory: words of keys and indices, or keys and two lists of indices.
 int64_t entry_bytes(const Ordering &ordering) {
     return ordering.key_bits() <= 16 ? 4 : ordering.key_bytes() + 4;
 }
@@ -31,7 +31,7 @@ TileSort::TileSort(const Ordering &ordering, Device &device, int64_t size, const
     source.type("T", ordering.dtype).type("P", ordering.place_dtype);
     source.constant("kDescending", ordering.descending).constant("kEntries", entries_);
     if (by_digits) {
-        const int items = size <= 2048 ? 8 : 16;  // of a thread
+        const int items = size <= 2048 ? 8 : 16;  // per thread
         while (threads_ * items < size) threads_ *= 2;
         const unsigned fewer = threads_ / 4 * 3;
         if (fewer % unsigned(device.warp) == 0 && fewer * items >= size) threads_ = fewer;

@@ -1,6 +1,6 @@
-// topk and kthvalue: the first entries of lines along a dimension. Long lines are cut into pieces,
-// of which each block finds its first entries; these are again cut into pieces, until one block can
-// sort what is left. Where a good part of a line is wanted, all of it is sorted.
+// topk and kthvalue: the first entries of lines along a dimension. Long lines are split into
+// chunks, of which each block selects the first entries; this is repeated until one block can sort
+// the rest. If a large fraction of a line is requested, the whole line is sorted.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -17,7 +17,7 @@ void refuse_long(int64_t size) {
     if (size > std::numeric_limits<int32_t>::max()) refuse_shape("lines of 2^31 elements or more");
 }
 
-// One round of selecting.
+// One round of selection.
 struct Round {
     std::shared_ptr<const Kernel> kernel;
     SelectParams params = {};
@@ -27,7 +27,7 @@ struct Round {
 
 std::unique_ptr<Plan> plan_select(const Ordering &ordering, Device &device) {
     const int64_t wanted = ordering.first + ordering.count, lines = ordering.lines();
-    const int64_t most = 32768 / ordering.key_bytes();  // entries of a piece
+    const int64_t most = 32768 / ordering.key_bytes();  // entries per chunk
     std::vector<Round> rounds;
     size_t bytes = 0;
     int64_t size = ordering.from.size;
@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_select(const Ordering &ordering, Device &device) {
         SelectParams &p = round.params;
         p.from = sort_lines(ordering.from), p.lines = lines, p.size = size;
         p.count = int32_t(wanted);
-        // Pieces of the same size, of whole vectors; but not more work for the next round.
+        // Chunks of equal size, in whole vectors, that do not increase the work of the next round.
         p.pieces = int32_t(divide_up(size, most));
         p.piece = int32_t(std::min(most, round_up(divide_up(size, p.pieces), 64)));
         p.pieces = int32_t(divide_up(size, p.piece));
@@ -105,7 +105,7 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation, Device &device) 
     refuse_long(ordering.from.size);
     const int64_t size = ordering.from.size;
     if (k < 1 || k > size) refuse_parameter("kthvalue: k is not in 1 .. the size along dim");
-    // Looked for from the nearer end. The outputs are dense.
+    // Searches from the nearer end. The outputs are dense.
     ordering.descending = k - 1 > size / 2;
     ordering.first = ordering.descending ? size - k : k - 1;
     ordering.count = 1;

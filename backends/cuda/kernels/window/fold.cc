@@ -1,4 +1,4 @@
-// fold: the sums of windows that overlap, back in an image.
+// fold: adds overlapping windows into an image.
 #include "kernels/window/windows.h"
 #include "refuse.h"
 

@@ -1,4 +1,4 @@
-// fractional_max_pool: windows that each image places for itself.
+// fractional_max_pool: pseudo-random windows, chosen separately for each image.
 #include "kernels/window/windows.h"
 
 namespace infini::cuda {

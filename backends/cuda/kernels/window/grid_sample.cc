@@ -1,4 +1,4 @@
-// grid_sample: elements of an image at the places that a grid lists.
+// grid_sample: samples an image at the points of a grid.
 #include <algorithm>
 
 #include "kernels/window/windows.h"
@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation, Device &devic
     source.type("T", output.dtype).type("I", index_type(is_small(params.to)));
     source.constant("kNeighbours", neighbours).constant("kRank", rank);
     auto kernel = device.compile(source.constant("kAround", operation.integer(1)));
-    // A thread takes all channels of a point, or some if there are few points.
+    // A thread processes all channels of a point, or some of them if there are few points.
     const int64_t points = params.to.batch * params.to.elements();
     const int64_t busy = int64_t(device.multiprocessors) * device.threads_per_multiprocessor;
     const int64_t chunks = std::clamp<int64_t>(busy / points, 1, params.to.channels);

@@ -1,4 +1,4 @@
-// max_pool, avg_pool and their adaptive forms, with and without the places of what they found.
+// max_pool, avg_pool and their adaptive forms, with and without the indices of the maxima.
 #include <algorithm>
 
 #include "kernels/window/windows.h"
@@ -13,7 +13,7 @@ constexpr int64_t kPoolThreads = 256, kLarge = 128;  // elements of a window tha
 struct Pool {
     PoolParams params = {};
     bool bins = false;
-    int64_t window = 1;  // elements of the largest one
+    int64_t window = 1;  // elements of the largest window
 
     Pool(const Operation &operation, bool places) {
         params.to = image_of(operation.tensor(0));
@@ -22,7 +22,7 @@ struct Pool {
         check_image_sizes(operation, params.from.size, params.to.size);
     }
 
-    // Windows of a kernel; `mean`: that of a sum.
+    // Windows of a kernel; `mean`: for averages.
     void slide(const Operation &operation, bool mean) {
         PoolParams &p = params;
         const SlidingWindow w(operation, mean, p.from.size, p.to.size);

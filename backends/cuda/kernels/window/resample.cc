@@ -1,5 +1,5 @@
-// resample: a small kernel makes tables for each dimension, of the elements that outputs are made
-// of and their weights; then every output is made by them.
+// resample: a first kernel computes tables for each dimension, with the input elements of each
+// output and their weights; the second computes the outputs.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-// As many elements as an output can be made of.
+// The maximum number of elements that contribute to an output.
 int64_t taps_of(const ResampleCase &given, const AxisParams &axis) {
     if (given.moves()) return 1;
     if (!given.smooth()) return given.mode == ResampleMode::kLinear ? 2 : 4;
@@ -39,7 +39,7 @@ std::unique_ptr<Plan> plan_resample(const Operation &operation, Device &device) 
         AxisParams &axis = params.axes[d];
         axis.in = params.from.size[d], axis.out = params.to.size[d];
         axis.scale = given.scale(d);
-        // Dimensions that there are not take their one element as it is.
+        // Missing dimensions copy their only element.
         axis.taps = given.own(d) < 0 && given.smooth() ? 1 : taps_of(given, axis);
         if (axis.taps * axis.out > ResampleCase::kMostTaps) ResampleCase::refuse_large();
         outputs += axis.out;

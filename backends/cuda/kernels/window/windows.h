@@ -1,4 +1,4 @@
-// What kernels over images share: the tensors as images, and the width of coordinates.
+// Shared by image kernels: tensors as images, and the width of coordinates.
 #pragma once
 
 #include "device/window/image_params.h"
@@ -23,7 +23,7 @@ inline ImageParams image_of(const Tensor &t) {
     return image;
 }
 
-// Integers of 32 bits do for coordinates and numbers of elements, with room for paddings.
+// Whether 32 bits suffice for coordinates and numbers of elements, including padding.
 inline bool is_small(const ImageParams &image) {
     constexpr int64_t kMost = int64_t(1) << 30;
     return image.batch * image.channels < kMost && image.elements() < kMost &&
