@@ -29,7 +29,7 @@ using Error = infinirtError_t;
 class Device;
 class LoadedKernel;
 
-// Where a plan runs.
+// The stream of a plan's run.
 struct Stream {
     Device &device;
     void *handle;  // the vendor's
@@ -47,7 +47,7 @@ public:
     Source &type(const char *name, int dtype);  // using T = f16;
     Source &type(const char *name, const std::string &type);
     Source &constant(const char *name, int64_t value);  // constexpr int64_t; bool and int convert
-    Source &line(const std::string &text);              // whatever else, inside namespace infini
+    Source &line(const std::string &text);              // any other line, inside namespace infini
     Source &include(const char *file);                  // another file, before the following lines
     // Enables architecture-specific instructions (sm_90a): wgmma, setmaxnreg.
     Source &architecture_specific();
@@ -64,10 +64,10 @@ private:
     bool specific_ = false;
 };
 
-// The type of an element in device code: "f16". For complex numbers a type of the same size, for
+// The type of an element in device code: "f16". For complex numbers, a type of the same size, for
 // copies.
 const char *device_type(int dtype);
-// One of that many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
+// A type of that many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
 const char *bytes_type(size_t bytes);
 size_t dtype_bytes(int dtype);
 inline bool is_float(int dtype) {
@@ -79,8 +79,8 @@ struct Grid {
     unsigned x = 1, y = 1, z = 1;
 
     Grid() = default;
-    // Converts from the number of blocks `x`; planners respect the limits (2^31 - 1 in x, 65535 in
-    // y and z).
+    // Converts from the number of blocks `x`; planners must respect the limits (2^31 - 1 in x,
+    // 65535 in y and z).
     Grid(int64_t x, int64_t y = 1, int64_t z = 1)
         : x(unsigned(x)), y(unsigned(y)), z(unsigned(z)) {}
 };
@@ -110,7 +110,7 @@ protected:
 class Device {
 public:
     explicit Device(int index);
-    static Device &get(int index);  // each is made once
+    static Device &get(int index);  // each is created once
 
     // Loads cached code, of this process or from disk, or compiles it. Throws Refusal with the
     // compiler's log. While a plan is made, its kernels are compiled in parallel: one may still be
@@ -182,7 +182,7 @@ Error release(const Stream &stream, void *memory);
 
 // ---- Registration -------------------------------------------------------------------------------
 
-// Null: this kernel is not for this case, try the operation's program.
+// Null if the kernel does not support the case; then the operation's program is tried.
 using Planner = std::unique_ptr<Plan> (*)(const Operation &, Device &);
 
 // A kernel that takes an epilogue registers under "gemm+"; the engine of programs as "program".

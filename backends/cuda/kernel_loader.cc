@@ -9,8 +9,8 @@
 namespace infini::cuda {
 namespace {
 
-// A launch that may begin while the kernel before it ends (CUlaunchConfig with one attribute); the
-// kernel waits for that one itself, in prelude.cuh. It costs the host less time than a plain
+// A launch that may begin while the previous kernel ends (CUlaunchConfig with one attribute); the
+// kernel itself waits for that one, in prelude.cuh. It costs the host less time than a plain
 // launch.
 struct LaunchAttribute {
     int number, unused, value;
@@ -120,7 +120,7 @@ void LoadedKernel::finish(const std::shared_ptr<Attempt> &attempt) {
     attempt->code.wait();
     std::lock_guard guard(lock_);
     if (ready_.load(std::memory_order_relaxed)) return;
-    if (attempt_ == attempt) attempt_ = nullptr;  // else others have started again
+    if (attempt_ == attempt) attempt_ = nullptr;  // otherwise others have started again
     if (int failed = load(attempt->code.get())) {
         check(Part::kDriver, failed, "ModuleLoadData");
         throw Refusal{

@@ -24,7 +24,7 @@ public:
     };
     struct Begun {
         std::shared_ptr<Attempt> attempt;  // null: loaded
-        bool is_mine = false;              // this thread is to compile it
+        bool is_mine = false;              // this thread must compile it
     };
 
     LoadedKernel(const Source &source, const Device &device);
@@ -68,7 +68,7 @@ public:
 
     // Starts compiling a kernel. False: this thread has no such object.
     static bool add(const std::shared_ptr<LoadedKernel> &kernel);
-    // All kernels are loaded then. Throws Refusal.
+    // Waits until all kernels are loaded. Throws Refusal.
     void finish();
 
 private:

@@ -88,8 +88,8 @@ std::vector<std::string> folders() {
         for (auto folder = vendor.folders; folder && *folder; ++folder)
             add(std::string(root) + "/" + *folder);
     }
-    // The vendor's wheels are beside our own package, some folders above this library. Both the
-    // target of a link to the package and the link's own folder are searched.
+    // The vendor's wheels are installed next to our own package, some folders above this library.
+    // Both the target of a link to the package and the link's own folder are searched.
     Dl_info self;
     if (dladdr(reinterpret_cast<void *>(&folder_of), &self) && self.dli_fname)
         for (const std::string &start : {std::string(self.dli_fname), real(self.dli_fname)}) {
@@ -98,13 +98,13 @@ std::vector<std::string> folders() {
                 for (auto wheel = vendor.wheel_folders; wheel && *wheel; ++wheel)
                     add(folder + "/" + *wheel);
         }
-    // A Conda environment: the libraries are beside the interpreter's.
+    // A Conda environment: the libraries are next to the interpreter's.
     std::string program = real("/proc/self/exe");
     result.push_back(folder_of(folder_of(program)) + "/lib");
     return result;
 }
 
-// "libx.so.13" needs a driver that knows toolkit 13.
+// "libx.so.13" requires a driver that supports toolkit 13.
 bool too_new(const VendorLibrary &library, const std::string &name) {
     if (library.toolkit_offset == kUnrelated) return false;
     size_t dot = name.rfind(".so.");
@@ -216,7 +216,7 @@ Opened &opened(Part part) {
     return opened;
 }
 
-// Errors after which nothing works any more in this process, and which are reported late.
+// Errors after which the process cannot use the device any more, and which are reported late.
 std::string advice(Error code) {
     switch (code) {
         case infinirtErrorContextIsDestroyed:

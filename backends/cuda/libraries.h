@@ -58,7 +58,7 @@ bool hold(Part part, int toolkit);
 int runtime_version();
 int driver_version();
 
-// The word in a path or a device's name that identifies another vendor; null: none.
+// The substring of a path or a device's name that identifies another vendor; null: none.
 const char *foreign_word(const char *text);
 
 // The core's services. Set once by infini_backend_open.

@@ -12,12 +12,12 @@ constexpr int kUnrelated = -1;  // a number in a file name that is not the toolk
 struct VendorLibrary {
     const char *prefix;             // of its functions
     const char *const *names;       // files to try, best first; ends with null; null: none
-    const char *const *companions;  // patterns of files beside it that it opens by their plain
+    const char *const *companions;  // patterns of files next to it that it opens by their plain
                                     // names, so they must be there before; null: none
     int toolkit_offset;             // ".so.12" with 1 needs a driver that knows toolkit 13;
                                     // kUnrelated: any driver
-    const char *use;                // what it is for, in words: "the runtime library"
-    const char *mark = nullptr;     // a function that only this vendor's library has, where others
+    const char *use;                // its purpose in words: "the runtime library"
+    const char *mark = nullptr;     // a function that only this vendor's library has, if others
                                     // have one of the same file name
 };
 
@@ -50,12 +50,12 @@ struct CompileOption {
 
 struct Vendor {
     const char *kind;                     // of device, lower case: the word of INFINI_DEVICE
-    const char *vendor;                   // for people
+    const char *vendor;                   // human-readable
     VendorLibrary libraries[kPartCount];  // by Part
     const Rename *renames = nullptr;      // ends with a null word; null: none
     const char *const *toolkit_paths;     // names of variables, or folders that begin with '/'
     const char *const *folders;           // of libraries, inside a toolkit
-    const char *const *wheel_folders = nullptr;  // beside our own package; may hold '*'
+    const char *const *wheel_folders = nullptr;  // next to our own package; may contain '*'
     // The libraries have the names of another vendor's, so only the vendor's own folders are
     // searched.
     bool own_folders_only = false;
@@ -64,11 +64,11 @@ struct Vendor {
     const char *const *foreign = nullptr;
     int oldest_runtime = 0;  // version of the runtime library; 0: any
 
-    // The aligned face uses the vendor's functions; else the core implements it over the driver
-    // table.
+    // The aligned face uses the vendor's functions; otherwise the core implements it with the
+    // driver table.
     bool forwards = false;
     const AttributeNumber *attributes = nullptr;  // supported attributes; null: CUDA's numbers
-    const GemmNumbers *gemm = nullptr;            // null: the library is of cuBLASLt's shape
+    const GemmNumbers *gemm = nullptr;            // null: the library has cuBLASLt's API
 
     int warp;              // warp size; 0: query the device
     bool has_ptx = false;  // device code may use inline PTX, and features that require it

@@ -82,7 +82,7 @@ infiniStatus_t Communicator::settle(const char *function, const std::string &lat
         double seconds = 0;
         {
             std::lock_guard guard(lock_);
-            // A failure found by another thread, which waits for this one to finish.
+            // Another thread has found a failure and waits for this one to finish.
             if (failure_ != INFINI_STATUS_SUCCESS) return refuse(failure_, reason_);
             library().CommGetAsyncError(handle, &code);
             if (code != kSuccess && code != kInProgress) said = words(code, function, handle);
@@ -254,7 +254,7 @@ bool Communicator::leave(bool wait) {
         if (code != kInProgress) break;
         if (!wait) return false;
         if (!finalizing_) continue;
-        // The rest waits until other ranks have left, and graphs that hold it are destroyed.
+        // The rest waits until other ranks have left, and graphs that use it are destroyed.
         if (begun == Clock::time_point{}) begun = Clock::now();
         if (Clock::now() - begun > kPatience) return false;
     }

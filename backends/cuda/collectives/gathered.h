@@ -1,5 +1,5 @@
-// Reductions that the library does not support, or not correctly: the elements of all ranks are
-// gathered, and a kernel of ours reduces them.
+// Reductions that the library does not support, or computes incorrectly: the elements of all ranks
+// are gathered, and our own kernel reduces them.
 #pragma once
 
 #include "collectives/communicator.h"
@@ -13,11 +13,11 @@ public:
     Gathered(const Gathered &) = delete;
     ~Gathered();  // frees the memory, in the stream
 
-    // Allocates memory in the stream, and loads the kernel. Before the group.
+    // Allocates memory in the stream, and loads the kernel. Called before the group.
     infiniStatus_t begin();
-    // Inside the group; returns the library's code.
+    // Called inside the group; returns the library's code.
     int call(Handle handle) const;
-    // After the group.
+    // Called after the group.
     infiniStatus_t end();
 
 private:
@@ -25,7 +25,7 @@ private:
 
     const int device_, ranks_, rank_;
     const InfiniCollective work_;
-    const size_t bytes_;  // of a part
+    const size_t bytes_;  // bytes per rank
     std::shared_ptr<const Kernel> kernel_;
     void *memory_ = nullptr;
 };

@@ -70,7 +70,7 @@ struct Functions {
 // Null: there is no library, or it lacks required functions; the reason is in *why.
 const Functions *functions(std::string *why);
 
-// The same where there is one.
+// The same if the library is known to be available.
 const Functions &library();
 
 // Communicators that never block the caller, so that time-outs work.

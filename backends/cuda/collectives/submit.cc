@@ -152,7 +152,7 @@ public:
             if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->end();
             item.gathered.reset();
         }
-        // Also after a failure: the events must be recorded.
+        // Also called after a failure: the events must be recorded.
         for (auto &[where, pending] : watched_)
             if (infiniStatus_t ended = where.first->end(where.second, std::move(pending));
                 status == INFINI_STATUS_SUCCESS)

@@ -21,8 +21,8 @@ struct Compiler {
     int (*code_size)(Program, size_t *) = nullptr;
     int (*code)(Program, char *) = nullptr;
     int (*destroy)(Program *) = nullptr;
-    int number = 0;    // of its version: 12040 is 12.4
-    std::string name;  // with its version: part of the cache key
+    int number = 0;    // version number: 12040 is 12.4
+    std::string name;  // includes the version: part of the cache key
 
     static const Compiler &get() {
         static const auto &compiler = *new Compiler;  // see Cache::get

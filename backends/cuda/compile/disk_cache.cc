@@ -15,7 +15,7 @@ struct Header {
     char magic[8];
     Key key;
     uint64_t bytes;
-    Key check;  // of the code
+    Key check;  // hash of the code
 };
 constexpr char kMagic[8] = {'i', 'n', 'f', 'i', 'n', 'i', 'k', '1'};
 

@@ -25,9 +25,9 @@ std::string selector_of(const std::string &file, const std::string &kernel) {
 
 bool begins(const std::string &line, const char *with) { return line.rfind(with, 0) == 0; }
 
-// Replaces #include by the file's text, each file once. A name is searched beside the including
-// file, then from the root. A file with several kernels has each in an #ifdef of its selector:
-// sections of other kernels are left out, with what they include.
+// Replaces #include by the file's text, each file once. A name is searched in the including file's
+// folder, then in the root. A file with several kernels has each in an #ifdef of its selector:
+// sections of other kernels, including their #includes, are left out.
 class Flattener {
 public:
     Flattener(std::string &out, const std::string &selector)

@@ -33,8 +33,8 @@ std::string why(int code) {
     return text;
 }
 
-// The name of a missing essential function, one of each kind; empty: none. Other missing functions
-// are named by the call that needs them.
+// The name of the first missing essential function; empty: none. Other missing functions are
+// reported by the call that needs them.
 std::string missing_function() {
     for (const char *word : {"SetDevice", "Malloc", "MemcpyAsync", "StreamCreateWithPriority",
                              "EventRecord", "LaunchHostFunc", "MemGetInfo"})

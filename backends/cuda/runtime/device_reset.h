@@ -19,7 +19,7 @@ void note_refused_reset(int device, bool had_lost_operators);
 // their locks in a usable state, nor any device.
 void watch_forks();
 
-// Kept beside resources on a device, which must not be used once the device is lost.
+// Stored with resources on a device, which must not be used once the device is lost.
 class Kept {
 public:
     explicit Kept(int device);

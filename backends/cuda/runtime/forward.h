@@ -11,16 +11,16 @@
 namespace infini::cuda {
 
 struct Forward {
-    const char *word;                 // "Memcpy"
+    const char *word;                 // name without prefix: "Memcpy"
     const char *symbol12, *symbol13;  // without the prefix; null: there is none
-    void *call;                       // the function for the core, of the declared type
+    void *call;                       // the function for the core, with the declared type
     void *adapter13;                  // adapter from 12.9's declaration to 13's; null: identical
 };
 
 extern const Forward forwards[];
 extern const size_t forward_count;
 extern void *vendor_functions[];  // by index: the library's function; null: missing
-extern void *forward_targets[];   // that, or the adapter before it
+extern void *forward_targets[];   // that function, or the adapter that calls it
 
 // Fills both from the loaded library.
 void find_vendor_functions();

@@ -19,9 +19,9 @@ constexpr Rename kRenames[] = {
     {Part::kDriver, "LaunchKernel", "mcModuleLaunchKernel"},
     {Part::kDriver, "OccupancyMaxActiveBlocksPerMultiprocessor",
      "mcModuleOccupancyMaxActiveBlocksPerMultiprocessor"},
-    {Part::kDriver, "FuncSetAttribute", nullptr},  // takes functions of the host
+    {Part::kDriver, "FuncSetAttribute", nullptr},  // requires functions of the host
     {Part::kDriver, "LaunchKernelEx", nullptr},
-    {Part::kDriver, "GetErrorName", nullptr},  // the runtime's, of another shape
+    {Part::kDriver, "GetErrorName", nullptr},  // the runtime's function, with a different signature
     {Part::kDriver, "MemGetAddressRange_v2", "mcMemGetAddressRange"},
     {Part::kCompiler, "GetCUBINSize", "mcrtcGetBitcodeSize"},
     {Part::kCompiler, "GetCUBIN", "mcrtcGetBitcode"},
