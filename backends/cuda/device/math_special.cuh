@@ -1,4 +1,4 @@
-// Powers, and functions with series of their own.
+// Powers, and functions computed by their own series.
 #pragma once
 
 namespace infini {
@@ -85,7 +85,7 @@ INFINI_DEVICE V digamma(V x) {
 }
 template <class V>
 INFINI_DEVICE V lgamma(V x) {
-    return V(detail::lgamma_of(double(x)));  // in float it loses its digits next to the zeros
+    return V(detail::lgamma_of(double(x)));  // float loses precision near the roots
 }
 template <class V>
 INFINI_DEVICE V erfinv(V x) {

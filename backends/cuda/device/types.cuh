@@ -17,7 +17,7 @@ struct f8 {
 struct boolean {
     uint8_t bits;
 };
-// Complex numbers, and other types that are only copied.
+// Complex and other types that are only copied.
 struct bytes16 {
     uint64_t low, high;
 };

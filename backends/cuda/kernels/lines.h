@@ -27,7 +27,7 @@ struct Lines {
         if (tensor.ndim > 0) size = tensor.size(axis), step = tensor.stride(axis);
     }
     int64_t count() const { return offsets.count; }
-    // Whether a line, and the next line, is aligned for reads of `bytes` bytes.
+    // Whether every line is aligned for reads of `bytes` bytes if the first one is.
     bool aligned(size_t element, size_t bytes) const {
         const int64_t each = int64_t(bytes / element);
         for (int i = 0; i < offsets.ndim; ++i)

@@ -30,7 +30,7 @@ struct AttentionParams {
     int32_t tiles;               // tiles of rows: of one sequence, or of all ragged queries
     int32_t chunk;               // number of (sequence, head) pairs whose keys fit into L2
     float scale;                 // includes the factor log2(e)
-    float cap, cap_inverse;      // soft cap of scores, times log2(e)
+    float cap, cap_inverse;      // soft cap of scores, multiplied by log2(e)
     int32_t window;              // maximum number of keys visible to a query
     int32_t vector;              // 1: rows can be read 16 bytes at a time
     int32_t store_vector;        // 1: rows can be written 16 bytes at a time

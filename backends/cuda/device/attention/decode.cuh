@@ -13,7 +13,7 @@
 namespace infini {
 
 inline constexpr int kWarps = 4;
-inline constexpr int kTile = 16;  // keys
+inline constexpr int kTile = 16;  // keys per tile
 inline constexpr int kStageElements = kTile * (kPitch + kValuePitch);
 inline constexpr int kRows = 16 * kM;
 // Queries stay in registers if there is room.
@@ -114,7 +114,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     uint32_t queries[kM][kDepth / 16][4] = {};
     int ahead = begin + warp() * kTile;  // first key of the next tile to copy
     int page = copier.find_page(ahead);  // looked up long before it is needed
-    uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
+    uint64_t known = 0;                  // 16 bits per stage, the next tile's in the low bits
     // The first iterations only start copies, so that the copying code is compiled once.
     for (int turn = 1 - kStages, stage = 1;; ++turn, ahead += kStep) {
         if (turn == 0) {

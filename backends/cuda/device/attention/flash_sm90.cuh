@@ -147,8 +147,8 @@ struct Consumer {
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, p.window, known);
     }
 
-    // Raises the running maximum where a score exceeds it by more than the slack; returns the
-    // factors by which older results are rescaled (online softmax).
+    // Raises the running maximum if a score exceeds it by more than the slack; returns the factors
+    // that rescale earlier results (online softmax).
     INFINI_DEVICE void raise_base(const float (&scores)[kKeys / 8][4], float slack,
                                   float (&factor)[2]) {
         float top[4];
@@ -180,7 +180,8 @@ struct Consumer {
         for (;;) {
             hide_scores(scores, tile * kKeys);
             if (exact) raise_base(scores, slack, factor);
-            // No other warp of this scheduler hides latency here: dependency chains are short.
+            // No other warp of this scheduler hides latency here, so dependency chains are kept
+            // short.
             float sum[4];
 #pragma unroll
             for (int n = 0; n < kKeys / 8; ++n)

@@ -20,7 +20,7 @@
 
 namespace infini {
 
-inline constexpr int kGroup = 128;              // threads
+inline constexpr int kGroup = 128;              // threads of a warpgroup
 inline constexpr int kRows = 128, kKeys = 128;  // rows per block; keys per tile
 inline constexpr int kQueryBytes = kRows * kDepth * 2;
 inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
@@ -127,12 +127,13 @@ struct Producer {
     int items = 0, all_tiles = 0, taken = 0;
     Place<kKeyStages> keys;
     Place<kValueStages> values;
-    int64_t page = -1, start = -1;  // of this thread's key of the next tile, of the first one
+    int64_t page = -1, start = -1;  // pages of this thread's key of the next tile, of its first key
     // Stages whose copies were issued but not yet signalled, oldest first; -1: none.
     int begun[2] = {-1, -1};
 
-    // Signals copies that have arrived to the consumers: all, or all but the last. A consumer never
-    // waits for a copy that is signalled only after the stage which it still has to free.
+    // Signals copies that have arrived to the consumers: all, or all except the last one. A
+    // consumer never waits for a copy that is only signalled after a stage which the consumer has
+    // yet to free.
     INFINI_DEVICE void show(bool all) {
         if (all)
             wait_for_copies<0>();
@@ -157,7 +158,7 @@ struct Producer {
         const int t = first + thread;
         page = start = -1;
         const uint32_t entry = p.page_size.divide(uint32_t(t));
-        // Pages that end before the window are not read.
+        // Pages before the window are not read.
         if (t < w.seen && (!kWindow || entry >= p.page_size.divide(uint32_t(w.from))))
             page = int64_t(w.s.table[entry * p.table_stride]);
         if (kSingle && first < w.seen) start = int64_t(w.s.table[first * p.table_stride]);
@@ -316,8 +317,8 @@ struct Producer {
         for (int i = 0; i < p.value_depth; ++i) to[i * p.out_stride.inner] = T{0};
     }
 
-    // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work, with
-    // placeholders before the first values and after the last keys.
+    // The order of copies: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work
+    // items, with placeholders before the first values and after the last keys.
     INFINI_DEVICE void run() {
         Tile last = {};
         int tile = 0;

@@ -215,7 +215,7 @@ INFINI_ENTRY(IndexerLogitsParams, kThreads, 1) {
 // Codes are converted to bf16, which is exact; each warp processes 16 heads at a time, with all
 // keys of a page.
 //
-// FLOPs: 2 * 128 for each head and key; bytes: 132 for each key.
+// FLOPs: 2 * 128 per head and key; bytes: 132 per key.
 namespace infini {
 
 inline constexpr int kKeys = 64, kDepth = 128, kWarps = 4, kThreads = kWarps * 32;

@@ -10,7 +10,7 @@ namespace infini {
 
 inline constexpr int kWarps = 8;
 inline constexpr int kThreads = kWarps * kWarp;
-inline constexpr int kTile = 16;  // entries
+inline constexpr int kTile = 16;  // entries per tile
 inline constexpr int kLatent = 512, kDepth = 576, kScalesAt = 512, kRopeAt = 528;
 inline constexpr int kPieces = kDepth / 16;  // chunks of an entry, 16 elements each
 inline constexpr int kPerLane = (kDepth + kWarp - 1) / kWarp, kValuesPerLane = kLatent / kWarp;
@@ -65,7 +65,7 @@ INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
         query[i] = present && i * kWarp + lane() < kDepth
                        ? to_float(q[i * kWarp + lane()]) * p.scale
                        : 0.0f;
-    // A count is limited to the number of indices.
+    // A count that exceeds the number of indices is clamped.
     int count = p.lengths[token * p.length_stride];
     count = count < 0 ? 0 : count > p.most ? p.most : count;
     const int32_t *indices = p.indices + token * p.index_token;

@@ -13,7 +13,7 @@
 
 namespace infini {
 
-inline constexpr int kPiece = 8;  // elements of 16 bytes
+inline constexpr int kPiece = 8;  // elements in 16 bytes
 inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
 
 // Copies 16 bytes of a row to shared memory, element by element; stores zeros if there is no row.

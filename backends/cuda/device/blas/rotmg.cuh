@@ -9,7 +9,7 @@ struct RotmgParams {
     void *d1, *d2, *x;
     const void *y;
     void *param;
-    int64_t step;  // from one entry of param to the next
+    int64_t step;  // stride of param
 };
 
 }  // namespace infini

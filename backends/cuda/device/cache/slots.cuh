@@ -7,10 +7,10 @@
 namespace infini {
 
 struct SlotsParams {
-    const int64_t *slots;  // of the tokens
+    const int64_t *slots;  // one per token
     int64_t stride, tokens;
-    int64_t count;  // slots of the cache
-    int32_t *last;  // the last token of each slot; null: later tokens are searched
+    int64_t count;  // number of slots in the cache
+    int32_t *last;  // last token of each slot; null: later tokens are searched
 };
 
 struct PagedCacheParams {
@@ -40,7 +40,7 @@ struct AppendParams {
     const void *from[2];
     const void *past;
     Places<4> words[2];  // in the cache (at row 0), the appended tensor, the row, the past length
-    int64_t row[2];      // from one row of the cache to the next
+    int64_t row[2];      // stride of the cache's rows
     int64_t rows;        // rows of the caches
     int32_t whole;
 };

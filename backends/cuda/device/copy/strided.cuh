@@ -101,8 +101,8 @@ INFINI_ENTRY(StridedCopyParams, 256, 1) {
 namespace infini {
 
 constexpr int kBytes = sizeof(E);
-constexpr int kSide = kBytes < 4 ? 4 / kBytes : 1;  // of the squares
-constexpr int kWords = 32, kTile = kWords * kSide;  // words, and elements, of a tile's row
+constexpr int kSide = kBytes < 4 ? 4 / kBytes : 1;  // elements per side of a square
+constexpr int kWords = 32, kTile = kWords * kSide;  // words and elements per row of a tile
 constexpr int kLines = 8;                           // processed by 256 threads at a time
 using W = Choose<(kBytes < 4), uint32_t, Choose<kBytes == 16, Vec<uint32_t, 4>, E>>;
 

@@ -1,5 +1,5 @@
 // Special functions of two arguments whose loop counts depend on the data: orthogonal polynomials,
-// the Hurwitz zeta function, the incomplete gamma functions. One thread for each element, in double
+// the Hurwitz zeta function, the incomplete gamma functions. One thread per element, in double
 // precision.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A stable radix sort of entries by group: digit by digit, with a chunk of the entries per warp.
+// A stable radix sort of entries by group, with a chunk of the entries per warp.
 #pragma once
 
 #include "divide.h"

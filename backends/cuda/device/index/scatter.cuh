@@ -12,7 +12,7 @@ struct ScatterParams {
     uint32_t *keys;                  // output element of each entry; `groups`: none
     int32_t *last;                   // the last entry of each output element
     const uint32_t *sorted, *order;  // entries sorted by output element
-    Places<3> entries;               // in the index, the updates, and the first place of the line
+    Places<3> entries;               // in the index, the updates, and the first element of the line
     Places<1> lines;                 // in the output
     Divider rows_divider;
     int64_t rows, step;  // number and stride of the rows of an output line

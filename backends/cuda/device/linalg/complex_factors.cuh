@@ -1,4 +1,4 @@
-// lu_factor, complex_solve, complex_cholesky and complex_qr: a block for each matrix.
+// lu_factor, complex_solve, complex_cholesky and complex_qr: one block per matrix.
 #pragma once
 
 #include "complex.cuh"

@@ -97,7 +97,7 @@ struct Schur {
             }
             const Complex shift =
                 tries % 10 == 9 ? Complex{size(at(last, last - 1)), 0} : shift_of(last);
-            __syncthreads();  // all have read
+            __syncthreads();  // all threads have read
             if (first > 0 && thread() == 0) at(first, first - 1) = {0, 0};
             if (first == last) {
                 --last, tries = 0;

@@ -6,7 +6,7 @@
 
 namespace infini {
 
-inline constexpr double kSmall = 5.371920351148152;  // sums of columns for which 13 is exact enough
+inline constexpr double kSmall = 5.371920351148152;  // largest 1-norm for which degree 13 suffices
 
 struct Exponential {
     int64_t n, size;

@@ -11,7 +11,7 @@ struct SolverParams {
     MatrixParams m[2], z;   // real and imaginary parts; z: the logarithms of slogdet
     int64_t first, count;   // number of matrices in the batch
     void *columns;          // column k of the first matrix begins at element k * lead
-    int64_t lead, pitch;    // pitch: from one matrix to the next
+    int64_t lead, pitch;    // pitch: distance between matrices
     void **pointers;        // pointers to the matrices, for functions that require them; null: none
     int32_t *status;        // for each matrix; not 0: no result
     const int32_t *info;    // status of each matrix from the library

@@ -1,4 +1,4 @@
-// The epilogue of a product, from sums to what is stored: alpha, scales, bias, beta, one rounding.
+// The epilogue of a product: applies alpha, scales, bias and beta to sums, rounds once, and stores.
 #pragma once
 
 #include "prelude.cuh"

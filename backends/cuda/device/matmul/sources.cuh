@@ -1,11 +1,11 @@
 // Sources of operand elements. A source provides runs of elements of its lines (the rows of a, the
 // columns of b): along k, or across lines at one k.
 //
-//    Line line(int outer)              state of a line, whose index is relative to the tile
-//    int left(line, k)                 number of elements that exist in a run from there
-//    const T *address(line, k)         their address, if they are a 16-byte vector (kVector)
-//    Raw<n> fetch<n>(line, k)          starts loading a run of n
-//    void finish(raw, T (&values)[n])  converts them to elements; 0 for those out of bounds
+//     Line line(int outer)              state of a line, whose index is relative to the tile
+//     int left(line, k)                 number of elements that exist in a run from there
+//     const T *address(line, k)         their address, if they are a 16-byte vector (kVector)
+//     Raw<n> fetch<n>(line, k)          starts loading a run of n
+//     void finish(raw, T (&values)[n])  converts them to elements; 0 for those out of bounds
 #pragma once
 
 #include "prelude.cuh"

@@ -32,7 +32,7 @@ struct GgufMultiplyParams {
     const float *scales, *sums;
     const int32_t *totals;
     const uint8_t *weight;
-    const void *bias;  // or null
+    const void *bias;  // may be null
     int64_t columns, row_bytes;
     int32_t rows, units, word;
     int32_t whole;  // four elements of x may be loaded together
@@ -50,7 +50,7 @@ struct GgufMultiplyParams {
 // are in groups of 8, with the first value or word of each row, then the second of each, and so on.
 namespace infini {
 
-constexpr bool kLarge = kFormat >= 12;  // blocks of 256 elements
+constexpr bool kLarge = kFormat >= 12;  // blocks have 256 elements
 constexpr bool kFiveBits = kFormat == 6 || kFormat == 7 || kFormat == 13;
 constexpr bool kHasMinimum = kFormat == 3 || kFormat == 7 || kFormat == 12 || kFormat == 13;
 constexpr int kOffset = kFormat == 2 ? 8 : kFormat == 6 ? 16 : kFormat == 14 ? 32 : 0;

@@ -143,7 +143,7 @@ INFINI_ENTRY(infini::PackedParams, infini::kThreads, 1) {
     INFINI_SHARED float parts[kWarps][16][kColumns];
     const TilePlace place(p.product);
     const int block = place.column;
-    // This warp's bands.
+    // The bands of this warp.
     const int all = (place.end - place.k) / 16, each = (all + kWarps - 1) / kWarps;
     const int first = place.k / 16 + warp() * each;
     const int last = place.k / 16 + all < first + each ? place.k / 16 + all : first + each;

@@ -29,7 +29,7 @@ struct RepackParams {
     const uint32_t *in;
     const int32_t *from;  // source row of each row; null: not permuted
     int64_t k, n;         // rows and columns
-    int64_t words;        // of the output
+    int64_t words;        // words of the output
 };
 
 }  // namespace infini

@@ -64,7 +64,7 @@ INFINI_DEVICE void make(const RandomParams &p, const Words &words, Vec<T, kEleme
     if constexpr (kKind == 0) {
 #pragma unroll
         for (int i = 0; i < kElements; ++i) {
-            // Rounded twice, as the definition has it.
+            // The definition requires two roundings.
             const double scaled = __dmul_rn(p.span, fraction<kDigits, double>(words, i));
             out[i] = convert<T>(__dadd_rn(scaled, p.low));
         }

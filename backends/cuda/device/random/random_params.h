@@ -10,7 +10,7 @@ struct RandomParams {
     uint64_t seed, offset;
     Places<1> places;
     double low, span;      // uniform; mean and standard deviation
-    int64_t first, range;  // integers
+    int64_t first, range;  // for integers
     int32_t dense, whole;  // elements are contiguous, and aligned
 };
 

@@ -8,7 +8,7 @@
 namespace infini {
 
 inline constexpr int kThreads = 128;
-inline constexpr int kRun = 64;  // tokens
+inline constexpr int kRun = 64;  // tokens per run
 
 template <int n>
 INFINI_DEVICE void load_channels(float (&to)[n], const T *from, int64_t stride) {

@@ -58,7 +58,7 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
     uint16_t *now = reinterpret_cast<uint16_t *>(words + kTile), *next = now + kTile;
     const int64_t line = blockIdx.x;
     const T *x = static_cast<const T *>(p.x) + p.from.offsets(line);
-    const int begin = warp() * kItems * kWarp + lane();  // of this lane's entries
+    const int begin = warp() * kItems * kWarp + lane();  // first entry of this lane
 
     // Loops that need not keep their data in registers are not unrolled, to reduce compile time.
 #pragma unroll 4

@@ -50,7 +50,7 @@ struct RadixParams {
     uint32_t *counts;     // [line][part][pass][digit]
     uint32_t *starts;     // [line][pass][digit]
     uint32_t *idle;       // [line][pass]
-    uint32_t *states[2];  // [line][tile][digit], of a pass and the next one
+    uint32_t *states[2];  // [line][tile][digit], for a pass and the next one
     uint32_t *tickets;    // [pass]
     int64_t lines, size;
     int64_t part;          // elements counted by one block

@@ -168,7 +168,7 @@ INFINI_ENTRY(RadixParams, kThreads, 3) {
     if (done == 0) {
         const T *x = static_cast<const T *>(p.x) + p.from.offsets(tile.line) +
                      (tile.begin + begin) * p.from.step;
-        // Through shared memory: many addresses at a time would take as many registers again.
+        // Through shared memory: keeping many addresses at a time would double the registers.
 #pragma unroll 8
         for (int i = begin; i < begin + kItems * kWarp; i += kWarp, x += kWarp * p.from.step)
             shared.keys[i] = i < tile.size ? order_key(*x) : kLastKey;

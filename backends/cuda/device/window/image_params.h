@@ -1,4 +1,4 @@
-// Images [N, C, ...] with three more dimensions: missing ones come first and have size 1.
+// Images [N, C, ...] with three spatial dimensions; missing ones are leading ones of size 1.
 #pragma once
 
 #include "divide.h"

@@ -16,7 +16,7 @@ std::unique_ptr<Plan> plan_store(const Shape (&from)[2], const Shape (&to)[2], i
     for (int i = 0; i < 2; ++i)
         for (const Shape *shape : {&from[i], &to[i]})
             wide_rows = wide_rows && shape->stride[0] % wide == 0 && shape->stride[1] % wide == 0;
-    std::shared_ptr<const Kernel> kernel[2];  // of elements, of 16 bytes
+    std::shared_ptr<const Kernel> kernel[2];  // for elements, for 16-byte chunks
     for (int i = 0; i < (wide_rows ? 2 : 1); ++i) {
         Source source("attention/combine.cuh:store");
         source.type("T", bytes_type(i ? 16 : size_t(bytes)));

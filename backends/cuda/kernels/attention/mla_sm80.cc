@@ -9,7 +9,7 @@ constexpr int64_t kMlaKeys = 32, kMlaPiece = 8, kEntryPitch = 672;
 constexpr unsigned kMlaThreads = 256;
 constexpr int64_t kMlaLeastRange = 256;  // keys
 
-// One of the kernels that a case may need.
+// A variant of the kernel that a case may need.
 struct MlaSm80 {
     int64_t depth, value;
     bool alias, entries;  // values are the leading elements of keys; keys are entries

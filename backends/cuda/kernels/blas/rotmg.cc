@@ -1,4 +1,4 @@
-// rotmg: it rescales in loops, so it cannot be a program.
+// rotmg rescales in loops, so it cannot be a program.
 #include "device/blas/rotmg.cuh"
 
 #include "kernel.h"

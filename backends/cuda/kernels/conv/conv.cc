@@ -83,7 +83,7 @@ std::unique_ptr<Plan> plan_grouped_conv(const Operation &op, Device &device) {
     const int64_t groups = op.integer(4);
     const ConvolutionShape shape = conv_shape(op, groups);
     if (op.tensor(0).numel() == 0) return make_empty_plan();
-    // The convolution library is slow for these if it rounds only once.
+    // The convolution library is slow for these if it must round only once.
     if (auto plan = plan_pointwise(shape, device)) return plan;
     if (auto plan = plan_conv_dnn(op, device, groups))
         return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);

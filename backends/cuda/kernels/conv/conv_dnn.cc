@@ -29,7 +29,7 @@ struct AlgorithmResult {
     int reserved[3];
 };
 
-// The library's functions, in the form since version 7.
+// The library's functions, as declared since version 7.
 struct ConvLibrary {
     template <class... A>
     using F = int (*)(A...);
@@ -206,7 +206,7 @@ private:
     // supports one is known only by calling it. On a separate thread, so that refusals do not
     // change the caller's last error.
     bool is_accepted() const {
-        bool accepted = false;  // also if no thread can be created: own kernels are used
+        bool accepted = false;  // also if no thread can be created: then our own kernels are used
         const auto try_it = [&] {
             try {
                 accepted = rehearse();

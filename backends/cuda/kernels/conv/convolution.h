@@ -1,4 +1,4 @@
-// Convolutions with kernels of our own.
+// Our own convolution kernels.
 #pragma once
 
 #include "../matmul/product.h"

@@ -11,7 +11,7 @@ namespace {
 
 bool stays(const PadDim &dim) { return dim.before == 0 && dim.size == dim.from_size; }
 
-// Dimensions from the outermost on, strides in bytes.
+// Dimensions, the outermost first; strides are in bytes.
 std::unique_ptr<Plan> plan_dims(const std::vector<PadDim> &given, Beyond mode, double value,
                                 int dtype, Device &device) {
     const int64_t element = int64_t(dtype_bytes(dtype));

@@ -1,4 +1,4 @@
-// rearrange: the same elements in another layout.
+// rearrange: copies elements to another layout.
 #include "kernels/copy/strided.h"
 
 namespace infini::cuda {

@@ -3,7 +3,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kWordsOfBlock = 1024;  // of strided.cuh
+constexpr int64_t kWordsOfBlock = 1024;  // as in strided.cuh
 constexpr int64_t kLeastSide = 8;        // of a matrix that justifies tiles
 // Contiguous memory is copied by a kernel, which is faster than the copy engine that a graph would
 // use, except for small sizes.

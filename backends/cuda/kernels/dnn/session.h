@@ -17,7 +17,7 @@ struct Declined {
 // Whether the library is available, with the libraries that it depends on.
 bool is_there();
 
-// One for each device, never destroyed. A handle has one stream and one thread at a time: it is
+// One per device, never destroyed. A handle has one stream and one thread at a time, so it is
 // locked from setting the stream until the work is enqueued.
 struct Session {
     int device = 0;
@@ -35,8 +35,8 @@ private:
     std::vector<void *> spare_;
 };
 
-// The library compiles, which is slow: with an exclusive handle, so that no thread waits for it to
-// run or to compile something else. Requests for the same kernel wait.
+// Compilation by the library is slow. It uses an exclusive handle, so that no thread has to wait
+// for it to run or to compile something else. Requests for the same kernel wait.
 class Making {
 public:
     Making(Session &session, const std::string &what);

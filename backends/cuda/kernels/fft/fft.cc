@@ -16,7 +16,7 @@ enum Dense { kNumbers, kPairs, kHalf, kMirrored };  // as in fft.cuh
 constexpr int64_t kFftThreads = 256;
 using Compiled = std::shared_ptr<const Kernel>;
 
-// A tensor of complex numbers, or of real ones.
+// A complex or real tensor.
 struct Side {
     Lines re, im;
     int place = 0;
@@ -28,7 +28,7 @@ struct Side {
         if (has_imag) im = Lines(operation.tensor(place + 1), -1);
     }
 
-    // Its memory, if the library can use it as dense lines of `size`; else null.
+    // The tensor's memory, if the library can use it as dense lines of `size`; otherwise null.
     void *dense(const Arguments &a, size_t element, int64_t size) const {
         char *data = a.pointer<char>(place);
         const int64_t each = has_imag ? 2 : 1;

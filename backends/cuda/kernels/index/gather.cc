@@ -92,7 +92,7 @@ std::unique_ptr<Plan> plan_select_last(const Operation &operation, Device &devic
     picking.shift = -1, picking.skip = true;
     picking.dims.add(output.size(1), output.stride(1), 0, offsets.stride(0));
     picking.dims.add(output.size(2), output.stride(2), 1, 0);
-    // Entry r + 1 is where sequence r ends.
+    // Entry r + 1 is the end of sequence r.
     const int64_t first = offsets.stride(0) * int64_t(dtype_bytes(offsets.dtype));
     std::shared_ptr<const Plan> plan = picking.plan(device);
     return make_plan([=](const Arguments &a, const Stream &stream) {

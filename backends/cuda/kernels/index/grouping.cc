@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kGroupDigitBits = 8, kGroupDigits = 256, kGroupWarps = 4;  // of group.cuh
+constexpr int64_t kGroupDigitBits = 8, kGroupDigits = 256, kGroupWarps = 4;  // as in group.cuh
 constexpr int64_t kFew = 8192;  // entries sorted by one block
 constexpr int64_t kLeastPiece = 256, kMostGroupPieces = 2048;
 

@@ -95,11 +95,11 @@ struct SolverWork {
     SolverOperand x = {}, b = {}, y = {}, z = {}, w = {};
     double least = 0;      // a pivot that is not greater counts as zero
     size_t own_bytes = 0;  // minimum workspace of our own kernels
-    // Our own kernels, which need at most that workspace.
+    // Uses our own kernels, with at most that workspace.
     std::function<std::unique_ptr<Plan>(Device &, size_t most_bytes)> own = nullptr;
 };
 
-// By the library, or by our own kernels while the stream is captured. Null: the library is missing
+// Uses the library, or our own kernels while the stream is captured. Null if the library is missing
 // or incomplete, or our own kernels are faster.
 std::unique_ptr<Plan> plan_solver(Device &device, const SolverWork &work);
 

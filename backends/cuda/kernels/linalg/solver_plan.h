@@ -129,7 +129,7 @@ public:
 
     explicit operator bool() const { return !status_; }  // false: none could be created
     const Session &session() const { return session_; }
-    Error error() const;  // why
+    Error error() const;  // why no session was created
 
 private:
     int make(const Library &library);

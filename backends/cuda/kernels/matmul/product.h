@@ -34,7 +34,7 @@ struct ProductShape {
     // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): uses tiles, and k is not
     // split.
     bool invariant = false;
-    // A program that processes the result and stores its own; c is then not written.
+    // A program that processes the result and stores its own outputs; c is then not written.
     std::shared_ptr<const program::Epilogue> epilogue;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMostProductWorkspace = 32 << 20;
 
-// The library's enumerators for a product, or false.
+// The library's enumerators for a product; false if it does not support the types.
 struct Types {
     int in, out, computation, scale;
 

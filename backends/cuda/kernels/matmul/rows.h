@@ -1,4 +1,4 @@
-// Small kernels around products.
+// Small kernels applied to the operands and results of products.
 #pragma once
 
 #include "device/matmul/rows.cuh"
@@ -6,7 +6,7 @@
 
 namespace infini::cuda {
 
-// The activation of rows, dense.
+// Applies an activation to dense rows.
 class GateRows {
 public:
     GateRows(int dtype, int kind, int64_t rows, int64_t columns, Device &device);

@@ -43,7 +43,7 @@ private:
     std::shared_ptr<const Kernel> keys_;
 };
 
-constexpr int64_t kFewPairs = 16384, kFewGroups = 512;  // of align.cuh
+constexpr int64_t kFewPairs = 16384, kFewGroups = 512;  // as in align.cuh
 
 std::unique_ptr<Plan> plan_small_align(AlignSmallParams params, int64_t block, Device &device) {
     params.block = Divider(uint32_t(block));

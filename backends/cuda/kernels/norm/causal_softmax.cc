@@ -6,7 +6,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kSoftmaxThreads = 256, kRounds = 4;  // of causal_softmax.cuh
+constexpr int64_t kSoftmaxThreads = 256, kRounds = 4;  // as in causal_softmax.cuh
 
 std::unique_ptr<Plan> plan_causal_softmax(const Operation &operation, Device &device) {
     const Tensor y = operation.tensor(0), x = operation.tensor(1);

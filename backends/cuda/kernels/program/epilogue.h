@@ -2,12 +2,12 @@
 // of any family can include, and its parameters.
 //
 //     auto epilogue = Epilogue::make(operation);         // null: not possible
-//     epilogue->add_to(source);                          // before what the kernel's own lines need
+//     epilogue->add_to(source);                          // before the kernel's own definitions
 //     ... struct MyParams { ...; };                      // in device code: a member, aligned to 16
 //         struct Params : MyParams { alignas(16) epilogue::Params epilogue_params; };
 //         epilogue::apply<n>(p.epilogue_params, batch, row, column, values);
 //                                                        // float values[n], n = 1, 2, 4, 8
-//    ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));  // on the host, per run
+//     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));  // on the host, per run
 //
 // apply() stores all outputs of the program; the kernel stores nothing.
 #pragma once

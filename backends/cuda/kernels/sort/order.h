@@ -60,7 +60,7 @@ private:
     int64_t blocks_ = 0;
 };
 
-// Pointers: values, places, elements.
+// Pointers: values, indices, elements.
 std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device);
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device);
 // The better of both kernels.

@@ -8,7 +8,7 @@ namespace {
 
 enum Fold { kSum, kMax, kMaxPlace };
 
-constexpr int64_t kPoolThreads = 256, kLarge = 128;  // elements of a window that a warp shares
+constexpr int64_t kPoolThreads = 256, kLarge = 128;  // minimum window shared by a warp
 
 struct Pool {
     PoolParams params = {};
