@@ -1,4 +1,4 @@
-"""Writes the files of device/ into a C++ source: the back end carries its device code as text.
+"""Writes the files of device/ into a C++ source, which embeds the device code as text.
 
 python -m backends.cuda.compile.embed OUT.cc
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 DEVICE = Path(__file__).parents[1] / "device"
-# Compilers take string literals of 64 KiB at least; longer texts are joined from pieces.
+# Compilers support string literals of at least 64 KiB; longer texts are split into chunks.
 PIECE = 8000
 
 

@@ -14,7 +14,7 @@ struct alignas(16) Sum {
 };
 INFINI_DEVICE Sum operator+(Sum a, Sum b) { return {a.count + b.count, a.weight + b.weight}; }
 
-// Exclusive prefix sums over the threads: number of entries (count) and sum of weights (weight).
+// Returns the sum over the threads before this one (as count), and over all threads (as weight).
 INFINI_APART Sum sum_before(uint64_t value) {
     static_assert(kWarps <= kWarp);
     INFINI_SHARED uint64_t of_warps[kWarps];

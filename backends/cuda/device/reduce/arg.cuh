@@ -12,7 +12,7 @@ struct ArgParams {
     Offsets from, to, folded;
     int64_t rows, total;  // total: elements per row
     int64_t piece;        // elements per chunk, below 2^31
-    int64_t columns = 1;  // across: number of contiguous rows in a line
+    int64_t columns = 1;  // across: contiguous rows per line; `from` then locates lines
     int32_t pieces = 1;
     int32_t vector = 0;  // 16 bytes can be read at a time
 };

@@ -7,7 +7,7 @@
 //         struct Params : MyParams { alignas(16) epilogue::Params epilogue_params; };
 //         epilogue::apply<n>(p.epilogue_params, batch, row, column, values);
 //                                                        // float values[n], n = 1, 2, 4, 8
-//     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));  // on the host, per run
+//     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));  // host, each run
 //
 // apply() stores all outputs of the program; the kernel stores nothing.
 #pragma once
