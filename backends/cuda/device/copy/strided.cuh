@@ -19,8 +19,8 @@ struct StridedCopyParams {
     int32_t whole;  // both sides are aligned for words
 };
 
-// Transposes tiles of two dimensions: rows are contiguous in the destination, columns in the
-// source.
+// Transposes tiles of two dimensions: neighbouring rows are adjacent in the destination, and
+// neighbouring columns in the source.
 struct TransposeParams {
     void *to;
     const void *from;

@@ -12,7 +12,7 @@ struct ArgParams {
     Offsets from, to, folded;
     int64_t rows, total;  // total: elements per row
     int64_t piece;        // elements per chunk, below 2^31
-    int64_t columns = 1;  // across: contiguous rows per line; `from` then locates lines
+    int64_t columns = 1;  // across: adjacent rows; `from` then has a line for all of them
     int32_t pieces = 1;
     int32_t vector = 0;  // 16 bytes can be read at a time
 };
@@ -233,8 +233,8 @@ INFINI_ENTRY(ArgParams, kBlockThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_ARG_ACROSS
-// For contiguous rows: a lane processes kV neighbouring rows, and the warps of a block share the
-// lines of a chunk.
+// For interleaved rows (neighbouring ones are adjacent in memory): a lane processes kV neighbouring
+// rows, and the warps of a block share the lines of a chunk.
 using namespace infini;
 
 INFINI_ENTRY(ArgParams, 256, 1) {

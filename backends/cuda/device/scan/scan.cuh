@@ -299,8 +299,9 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
 #endif
 
 #ifdef INFINI_KERNEL_SCAN_ACROSS
-// For contiguous lines: a thread processes a line, or a chunk of it, sequentially. kSums: only the
-// total of each chunk is written, as the initial state for the second kernel.
+// For interleaved lines (neighbouring ones are adjacent in memory): a thread processes a line, or a
+// chunk of it, sequentially. kSums: only the total of each chunk is written, as the initial state
+// for the second kernel.
 using namespace infini;
 
 INFINI_ENTRY(ScanParams, 256, 1) {

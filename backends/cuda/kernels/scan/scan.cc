@@ -1,6 +1,7 @@
-// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block processes a line; if lines
-// are contiguous, a thread does. Few long lines are split into chunks: a first kernel computes the
-// total of each chunk, the second one starts with the total of the previous chunks.
+// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block processes a line; if
+// neighbouring lines are adjacent in memory, a thread does. Few long lines are split into chunks: a
+// first kernel computes the total of each chunk, the second one starts with the total of the
+// previous chunks.
 #include "device/scan/scan.cuh"
 
 #include <algorithm>
