@@ -1,5 +1,6 @@
-// argmax and argmin. A warp or a block processes a row; if rows are contiguous, a lane processes
-// some of them. Few rows are split into chunks, whose results are combined by a second kernel.
+// argmax and argmin. A warp or a block processes a row; if neighbouring rows are adjacent in
+// memory, a lane processes some of them. Few rows are split into chunks, whose results are combined
+// by a second kernel.
 #include "device/reduce/arg.cuh"
 
 #include <algorithm>
