@@ -16,7 +16,7 @@ struct IndexerQuantParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #ifdef INFINI_KERNEL_INDEXER_SELECT
 // fused_fp8_indexer. Each warp processes one head of a token's queries, or its key: rotates it,

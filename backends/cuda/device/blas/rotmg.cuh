@@ -14,7 +14,7 @@ struct RotmgParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // rotmg: the modified Givens rotation of the reference BLAS, by one thread.
 namespace infini {

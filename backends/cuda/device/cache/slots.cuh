@@ -59,7 +59,7 @@ struct CompressParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
 

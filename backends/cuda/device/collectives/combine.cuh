@@ -16,7 +16,7 @@ struct CombineRanksParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Reduces elements T of all ranks in rank order. The result is rounded once, and small integers do
 // not wrap before the division. The CPU's collectives do the same.

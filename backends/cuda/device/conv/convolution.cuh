@@ -38,7 +38,7 @@ struct ConvolutionParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #if defined(INFINI_KERNEL_CONVOLUTION_DIRECT) || defined(INFINI_KERNEL_CONVOLUTION_PRODUCT)
 #include "matmul/sources.cuh"

@@ -28,7 +28,7 @@ struct PadParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
 

@@ -15,7 +15,7 @@ struct SpecialParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "functions.cuh"
 

@@ -19,7 +19,7 @@ struct FourierParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 using namespace infini;
 

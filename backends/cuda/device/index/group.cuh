@@ -38,7 +38,7 @@ struct GroupFirstParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "group_rank.cuh"
 

@@ -21,7 +21,7 @@ struct ScatterParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Offsets of scatter's elements in the output.
 namespace infini {

@@ -17,7 +17,7 @@ struct SelectParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Selects elements of M (1 to 16 bytes) in which any of certain bits is set.
 namespace infini {

@@ -26,7 +26,7 @@ struct UpdateParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
 

@@ -16,7 +16,7 @@ struct ComplexParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // A block processes a row-major matrix of pairs of doubles. Functions are called by all threads;
 // the caller provides a barrier before and after them unless stated otherwise.

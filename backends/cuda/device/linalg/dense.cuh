@@ -23,7 +23,7 @@ struct LinalgParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Shared by the linear algebra kernels: a block processes a row-major matrix of doubles in its own
 // workspace. kThreads: threads per block. All functions are called by all threads; the caller

@@ -21,7 +21,7 @@ struct SolverParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 namespace infini {
 

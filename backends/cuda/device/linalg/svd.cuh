@@ -101,7 +101,7 @@ struct Svd {
         }
     }
 
-    // Computed from the contents of m.
+    // Factors the contents of m.
     INFINI_DEVICE void factor() const {
         // Scales the largest element to about 1, so that squares do not overflow.
         double most = 0;

@@ -30,7 +30,7 @@ struct GateRowsParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #ifdef INFINI_KERNEL_ROWS_BIAS
 // Converts rows of sums to T and adds the bias of each feature. The host defines T.

@@ -44,7 +44,7 @@ struct MoeSumParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #ifdef INFINI_KERNEL_ALIGN_ALIGN
 // The pair and the expert of each position in the blocks.

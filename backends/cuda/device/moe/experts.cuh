@@ -53,7 +53,7 @@ struct StorePointersParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #ifdef INFINI_KERNEL_EXPERTS_EXPERTS
 #include "matmul/mma_tile.cuh"

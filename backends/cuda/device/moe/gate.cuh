@@ -25,7 +25,7 @@ struct GateParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Computes a score for every expert, selects the best, and computes their weights. One warp per
 // row. T: the type of the logits. kGate: the kind of gate. kBias: a bias is added for the

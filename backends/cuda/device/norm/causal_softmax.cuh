@@ -16,7 +16,7 @@ struct CausalParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
 

@@ -17,7 +17,7 @@ struct MarlinRowsParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // The host defines From and T.
 INFINI_ENTRY(infini::MarlinRowsParams, 256, 1) {

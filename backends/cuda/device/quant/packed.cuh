@@ -34,7 +34,7 @@ struct RepackParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
 

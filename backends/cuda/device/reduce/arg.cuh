@@ -19,7 +19,7 @@ struct ArgParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // argmax and argmin: the index of the largest or smallest element, the first of equal ones; the
 // first NaN, if there is one. kLeast: argmin.

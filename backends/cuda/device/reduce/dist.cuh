@@ -26,7 +26,7 @@ struct CdistParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // p-norms of differences: the contribution of one difference, and the result of the sum. kNorm: 0,
 // 1, 2, 3 (infinity), 4 (any power).

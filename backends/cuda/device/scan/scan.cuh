@@ -20,7 +20,7 @@ struct ScanParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // A scan operation has a state, functions to create one from an element and to combine two
 // consecutive ones, and an output; elements have type T, results type R. The host selects it:

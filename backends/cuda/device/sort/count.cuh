@@ -25,7 +25,7 @@ struct CountParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 #ifdef INFINI_KERNEL_COUNT_BINS
 // histc and bincount: a block counts a chunk of the input, in shared memory if the bins fit (kBins

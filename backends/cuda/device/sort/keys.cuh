@@ -61,7 +61,7 @@ struct RadixParams {
 
 }  // namespace infini
 
-#ifdef INFINI_DEVICE  // the rest is for the device
+#ifdef INFINI_DEVICE  // device code
 
 // Unsigned keys in the order of the values: NaN is greatest, both zeros are equal. With kDescending
 // the order is reversed. Keys have as few bits as needed to distinguish the values.
