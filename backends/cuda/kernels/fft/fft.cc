@@ -168,8 +168,8 @@ private:
 
     bool is_line() const { return others_.empty(); }
 
-    // The result is stored in `to`. Earlier dimensions are transformed first; for half of a real
-    // transform, the other half is transformed after that.
+    // The result is stored in `to`. Earlier dimensions are transformed first. For half of a real
+    // transform, the other half is then filled in, before the last dimension is transformed.
     Error run_stages(const Stream &stream, void *from, void *&to, bool turns) const {
         FourierParams p = {};
         p.direction = turns ? 1 : -1, p.dense = from, p.other = to;

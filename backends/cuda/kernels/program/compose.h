@@ -45,9 +45,9 @@ public:
 
     // Elements per vector, at most `most`: one access of 16 bytes if strides allow it.
     int choose_width(int most) const;
-    // Bytes per element of wide loads, and of the values that live from pass to pass.
+    // Bytes per element that are loaded for operands that are not uniform.
     int dense_bytes() const;
-    // The bytes per element of operands that differ for each row, and their number of tensors.
+    // Those of operands that differ for each row, and the number of such operands.
     int row_bytes() const;
     int row_tensors() const;
     int held_count() const;
