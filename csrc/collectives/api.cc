@@ -34,7 +34,7 @@ infiniStatus_t no_comm(const char *function) {
                   "infinicclCommInitAll that was not destroyed");
 }
 
-// INFINI_CCL_TIMEOUT, in seconds; 0 is for ever.
+// INFINI_CCL_TIMEOUT, in seconds; 0: no limit.
 double default_timeout() { return read_setting({"INFINI_CCL_TIMEOUT", 0, INFINITY, false}, 300); }
 
 infiniStatus_t find_table(const char *function, const InfiniTarget &target,
@@ -50,7 +50,7 @@ infiniStatus_t finish(const char *function, int status) {
     return infiniRecordFailure(function, infiniStatus_t(status), nullptr);
 }
 
-// All ranks give some bytes, and get those of all. Blocks.
+// Gathers bytes from all ranks to all ranks. Blocks.
 infiniStatus_t share(const char *function, Comm &comm, const void *mine, void *all, size_t bytes) {
     if (comm.table().share)
         return finish(function, comm.table().share(comm.communicator, mine, all, bytes));
@@ -69,7 +69,7 @@ struct Choice {
     infinicclUniqueId_t id;
 };
 
-// The ranks of a color, ordered by their keys. The first of them has made the id.
+// The ranks of a color, ordered by key. The first of them creates the id.
 infiniStatus_t split(const char *function, Comm &comm, int color, int key,
                      infinicclComm_t *result) {
     Choice mine{color, key, {}};
@@ -165,9 +165,9 @@ infiniStatus_t CommInitRank(const char *function, infinicclComm_t *comm, int nra
 infiniStatus_t CommDestroy(const char *function, infinicclComm_t comm) {
     CommPointer found = find_handle(comm);
     if (!found) return no_comm(function);
-    found->wait_until_idle();  // it is still a handle: CommAbort ends that
+    found->wait_until_idle();  // the handle stays valid until CommAbort
     take_handle(comm);
-    forget_failure(found);  // what nobody has heard of is returned here
+    forget_failure(found);  // a failure that was not reported yet is returned here
     std::lock_guard guard(found->lock);
     if (found->failure == INFINI_STATUS_SUCCESS || found->told) return INFINI_STATUS_SUCCESS;
     return refuse(function, found->failure, found->reason);
@@ -257,7 +257,7 @@ infiniStatus_t Describe(const char *function, infiniDevice_t device_type, char *
 infiniStatus_t GroupStart(const char *function, infinicclComm_t) { return group_start(function); }
 infiniStatus_t GroupEnd(const char *function, infinicclComm_t) { return group_end(function); }
 
-// What generated entry points call.
+// Called by the generated entry points.
 infiniStatus_t collective(const char *function, const InfiniCollective &work, infinicclComm_t comm,
                           void *stream, const int *nranks) {
     Operation operation;

@@ -14,7 +14,7 @@ size_t sum(const std::vector<size_t> &counts, size_t otherwise) {
     return total;
 }
 
-// A buffer of this rank: which elements it has.
+// The elements of one of this rank's buffers.
 struct Buffer {
     const char *name;
     const void *memory;
@@ -160,7 +160,8 @@ private:
         return text;
     }
 
-    // Buffers are apart, or in place: this rank's part of the larger one is the smaller one.
+    // Buffers do not overlap, or the call is in place: the smaller one is this rank's part of the
+    // larger.
     infiniStatus_t check_overlap(const Buffer &send, const Buffer &recv) {
         if (send.elements == 0 || recv.elements == 0) return INFINI_STATUS_SUCCESS;
         const auto a = reinterpret_cast<uintptr_t>(send.memory);

@@ -34,7 +34,7 @@ const InfiniCollectives *collectives_of(const InfiniTarget &target) {
     std::lock_guard guard(lock);
     auto [at, is_new] = known.try_emplace(infiniLibraryOf(&target));
     if (is_new) {
-        // The core has opened it before, and never closes it.
+        // The core has already opened it, and never closes it.
         void *library = dlopen(at->first.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
         auto open =
             library
@@ -51,7 +51,7 @@ const InfiniCollectives *collectives_of(const InfiniTarget &target) {
 infinicclComm_t add_handle(CommPointer comm) {
     Handles &handles = Handles::get();
     std::lock_guard guard(handles.lock);
-    // A number that no other ever gets: a recorded graph may hold one for longer than it lives.
+    // Never reused: a recorded graph may hold the number longer than the communicator lives.
     auto handle = reinterpret_cast<infinicclComm_t>(++handles.made);
     report_failures_of(*comm);
     handles.live[handle] = std::move(comm);

@@ -12,16 +12,16 @@
 namespace infini::ccl {
 namespace {
 
-// How long the end of a process waits for operations that nobody has waited for.
+// How long process exit waits for operations that the program did not wait for.
 constexpr auto kEndOfProcess = std::chrono::seconds(5);
 
 struct Failures {
     std::mutex lock;
     std::vector<CommPointer> unresolved;
     std::atomic<size_t> count{0};          // of these: host waits look at it first
-    std::atomic<bool> has_vendors{false};  // communicators that have to be asked
+    std::atomic<bool> has_vendors{false};  // communicators to query
     std::string first;                     // the first one that this process did not cause
-    bool reported = false;                 // does anybody ask?
+    bool reported = false;                 // whether a thread is polling
     pid_t process = 0;
 
     static Failures &get() {
@@ -47,12 +47,12 @@ void ask_vendors() {
     }
 }
 
-// Before a host wait returns success.
+// Called before a host wait returns success.
 infiniStatus_t check_wait(int device_type, char *sentence, size_t bytes) try {
     Failures &failures = Failures::get();
     if (failures.has_vendors.load(std::memory_order_relaxed)) ask_vendors();
     if (failures.count.load(std::memory_order_acquire) == 0) return INFINI_STATUS_SUCCESS;
-    std::vector<CommPointer> held;  // none ends while the lock is held
+    std::vector<CommPointer> held;  // none is destroyed while the lock is held
     std::lock_guard guard(failures.lock);
     auto &all = failures.unresolved;
     held = all;
@@ -66,7 +66,7 @@ infiniStatus_t check_wait(int device_type, char *sentence, size_t bytes) try {
     snprintf(sentence, bytes, "%s", reason.c_str());
     for (const CommPointer &comm : all)
         if (is_of_type(comm)) comm->told = true;
-    // One that was aborted is gone: this was the only report.
+    // An aborted one is gone: this was its only report.
     std::erase_if(all, [&](const CommPointer &comm) { return is_of_type(comm) && comm->aborted; });
     failures.count.store(all.size(), std::memory_order_release);
     return INFINI_STATUS_INTERNAL_ERROR;
@@ -82,7 +82,7 @@ bool is_idle_soon(Comm &comm, std::chrono::steady_clock::time_point end) {
     return comm.idle.wait_until(guard, end, [&] { return comm.pending == 0; });
 }
 
-// What the process has to say at its end; empty: nothing.
+// The message to print at exit; empty: none.
 std::string failure_at_end() {
     const auto end = std::chrono::steady_clock::now() + kEndOfProcess;
     for (const CommPointer &comm : live_handles())
@@ -97,7 +97,7 @@ std::string failure_at_end() {
     return "";
 }
 
-// Ends the process with status 1, after all that others do at its end.
+// Ends the process with status 1, after all other exit handlers.
 struct ExitStatus {
     bool is_failure = false;
     ~ExitStatus() {

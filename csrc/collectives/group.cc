@@ -1,4 +1,4 @@
-// Groups: what a thread calls between GroupStart and GroupEnd is enqueued together.
+// Groups: the operations between GroupStart and GroupEnd are enqueued together.
 #include <system_error>
 #include <thread>
 
@@ -20,8 +20,8 @@ Group &mine() {
     return group;
 }
 
-// Each waits for the others, so each but the first gets a thread. The first failure's words come
-// to this thread.
+// Each waits for the others, so each but the first gets a thread. The message of the first failure
+// is passed to this thread.
 infiniStatus_t run_together(const char *function,
                             const std::vector<std::function<infiniStatus_t()>> &tasks) {
     std::vector<infiniStatus_t> statuses(tasks.size());

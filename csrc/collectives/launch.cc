@@ -93,7 +93,7 @@ std::vector<InfiniCollective> compose(const Comm &comm, const Operation &operati
 
 // The operation itself where the back end has it, else the operations of this rank that make it.
 
-// Kinds that the back end has not are put together from others.
+// Collectives that the back end lacks are composed of others.
 void run_in_parts(Comm &comm, const Operation *operations, size_t count) {
     std::vector<InfiniCollective> parts;
     for (size_t i = 0; i < count; ++i)
@@ -114,11 +114,11 @@ struct Batch {
     }
 };
 
-// All that a group has for one stream, as one piece of work in it. Ranks that share a stream wait
-// for each other, so they run side by side.
+// All operations of a group in one stream, submitted as one work item. Ranks that share a stream
+// wait for each other, so they run concurrently.
 struct Bundle {
     std::vector<Batch> batches;
-    bool recorded = false;  // in a graph: nobody waits for it
+    bool recorded = false;  // in a graph: not waited for
 
     void run() const {
         std::vector<std::thread> others;
@@ -143,7 +143,7 @@ private:
     }
 };
 
-// Inside the stream. Recorded ones come here once for each replay.
+// Runs in the stream; a recorded one runs once for each replay.
 void run_bundle(void *data) {
     const auto &bundle = *static_cast<Bundle *>(data);
     bundle.run();
@@ -167,8 +167,8 @@ struct Single {
     static void drop(void *data) { delete static_cast<Single *>(data); }
 };
 
-// A communicator does its operations in the order of the calls. Where they go to several streams,
-// these wait for each other; a stream that is gone is waited for here.
+// A communicator performs its operations in the order of the calls. If they use several streams,
+// these wait for each other; a destroyed stream is waited for here.
 void order(const char *function, Comm &comm, void *stream) {
     void *before = nullptr;
     {
@@ -186,7 +186,7 @@ void remember(Comm &comm, void *stream) {
     comm.last_stream = stream;
 }
 
-// By stream, in the order of the calls: null streams of two devices are two.
+// By stream, in call order. The null streams of two devices are different streams.
 std::vector<std::unique_ptr<Bundle>> sort_by_stream(std::vector<Operation> operations) {
     std::map<std::pair<void *, void *>, Bundle *> by_stream;
     std::vector<std::unique_ptr<Bundle>> bundles;
@@ -286,7 +286,7 @@ infiniStatus_t launch_one(const char *function, Operation operation) {
 infiniStatus_t launch(const char *function, std::vector<Operation> operations) {
     for (const Operation &operation : operations)
         if (infiniStatus_t status = check_health(function, *operation.comm)) return status;
-    // Communicators of different device types have nothing to wait for in each other.
+    // Communicators of different device types do not wait for each other.
     std::map<const InfiniCollectives *, std::vector<Operation>> by_table;
     for (Operation &operation : operations)
         by_table[&operation.comm->table()].push_back(std::move(operation));

@@ -1,4 +1,4 @@
-// The fast path of the allocator: memory objects, lanes, and what passes between lanes and stores.
+// The fast path of the allocator: memory objects, lanes, and what moves between lanes and stores.
 #include "allocator.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr size_t kLaneBytes = size_t{8} << 20;  // a lane that holds more passes
 constexpr size_t kBatchBytes = size_t{64} << 10;
 constexpr ptrdiff_t kUnreported = 64 << 10;
 constexpr size_t kMostLanes = 32;   // of a thread
-constexpr size_t kMostStores = 64;  // with more, what streams of the past left is given back
+constexpr size_t kMostStores = 64;  // above this, the memory of destroyed streams is freed
 
 class CachedMemory final : public Memory {
 public:
@@ -57,8 +57,8 @@ Lanes::~Lanes() {
     for (auto &lane : all) lane->owner->leave(*lane);
 }
 
-// A lane of a stream of the past gives way to a new one, but not while blocks are given back:
-// whoever takes a block may be in the middle of it.
+// A new lane replaces the lane of a destroyed stream, but not while blocks are being freed: an
+// allocation may be in progress.
 Lane *find_lane(Allocator::State &state, infinirtStream_t stream, bool make_room) {
     if (lanes_ended) return nullptr;
     for (auto &lane : lanes.all)
@@ -112,7 +112,7 @@ void Allocator::State::leave(Lane &lane) noexcept {
 }
 
 // A lane keeps the balance of small amounts, and their highest value, so that the peak is right
-// when one thread works, and too high by little when several do.
+// for one thread, and slightly too high for several.
 inline void Allocator::State::count(Lane *lane, ptrdiff_t bytes) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (!lane) [[unlikely]] {
@@ -213,7 +213,7 @@ void Allocator::State::follow_trim(Lane &lane) {
     spill(lane, true);
 }
 
-// Passes on everything, or so much that half of what a lane may hold is left.
+// Passes on everything, or enough to leave half of a lane's capacity.
 void Allocator::State::spill(Lane &lane, bool all) {
     size_t keep = all ? 0 : kLaneBytes / 2;
     std::lock_guard lock(mutex_);
@@ -275,7 +275,7 @@ Block *Allocator::State::take_small(unsigned size_class, Lane *lane, infinirtStr
         }
     }
     if (many_stores()) release_unused(false);
-    // Few blocks at first: most classes never have many.
+    // Starts with few blocks: most classes never need many.
     size_t slab_bytes = std::clamp<size_t>(bytes * 32, 64 << 10, 2 << 20);
     auto slab = std::make_unique<Slab>();
     slab->count = slab_bytes / bytes;
@@ -307,7 +307,7 @@ std::shared_ptr<Memory> Allocator::allocate(size_t bytes, infinirtStream_t strea
     Device device = pinned ? Device::cpu() : state.runtime.device;
     auto *keeper = thread_state().keeper;
     if (keeper) [[unlikely]]
-        stream = state.runtime.stream;  // the one of the moment will be gone
+        stream = state.runtime.stream;  // the current one will be gone
     Block *block = bytes > 0 ? state.take(bytes, stream) : nullptr;
     bool owned = false;  // by the memory
     try {

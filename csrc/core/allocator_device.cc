@@ -15,8 +15,8 @@ namespace infinicore::detail {
 namespace {
 
 constexpr size_t kLargeStep = 4096;                 // large sizes are multiples of it
-constexpr size_t kSmallestRest = size_t{64} << 10;  // less is not cut off a block
-constexpr size_t kSegmentBytes = size_t{16} << 20;  // a segment has at least so much
+constexpr size_t kSmallestRest = size_t{64} << 10;  // smaller remainders are not split off a block
+constexpr size_t kSegmentBytes = size_t{16} << 20;  // the least size of a segment
 constexpr size_t kMostCachedBytes = size_t{1} << 60;
 constexpr size_t kShrinkTo = 8;   // the part of its memory that an allocator keeps after a shortage
 constexpr size_t kTrimShare = 8;  // the part of its memory that is given back between trims
@@ -158,7 +158,7 @@ bool Allocator::State::return_to_device(void *memory, size_t bytes, bool wait) {
 
 void Allocator::State::trim(bool wait) {
     if (waiting_.load()) collect(wait);
-    // Other threads pass on what they hold when they see the number.
+    // Other threads pass on what they hold when they see the new value.
     epoch_.fetch_add(1, std::memory_order_relaxed);
     empty_own_lanes(*this);
     release_unused(wait);
@@ -170,11 +170,11 @@ void Allocator::State::note_shortage() noexcept {
     given_.store(0);
     try {
         trim(false);
-    } catch (...) {  // the next block that is given back tries again
+    } catch (...) {  // the next block that is freed tries again
     }
 }
 
-// Trims once for a fair part of the memory, since that is slow.
+// Trims a large share of the memory at once, because trimming is slow.
 void Allocator::State::keep_less(size_t bytes) noexcept {
     const size_t reserved = reserved_.load();
     if (given_.fetch_add(bytes) + bytes < reserved / kTrimShare) return;
@@ -187,8 +187,8 @@ void Allocator::State::keep_less(size_t bytes) noexcept {
     if (reserved_.load() <= shrink_to_.load()) shrink_to_.store(0);
 }
 
-// Slabs and segments that are free as a whole. The device may have to be waited for, so that is
-// done without the lock; what it does not take (while a graph is captured) is kept.
+// Frees entirely unused slabs and segments. This may wait for the device, so it is done without the
+// lock; what cannot be freed (while a graph is captured) is kept.
 void Allocator::State::release_unused(bool wait) {
     std::vector<std::unique_ptr<Slab>> slabs;
     Block *segments = nullptr;  // a list by `next`: trimming needs little memory itself
@@ -251,7 +251,7 @@ void Allocator::State::release_unused(bool wait) {
 
 // ---- Blocks that other streams used -------------------------------------------------------------
 
-// An event behind the work of every stream that used it. Pinned memory is used in its own stream
+// An event after the work of every stream that used it. Pinned memory is used in its own stream
 // while the host may write to the next owner's, so that one counts as well.
 void Allocator::State::wait_for(Block *block, StreamUse *uses) {
     Pending pending{block, {}};
@@ -266,7 +266,7 @@ void Allocator::State::wait_for(Block *block, StreamUse *uses) {
             }
             infinirtEventDestroy(event);
         }
-        // The stream is gone, or is being captured: what it did before is over after this.
+        // The stream is gone, or is being captured: this waits for its earlier work.
         infini::QuietWaits quiet;
         infinirtDeviceSynchronize();
     };
@@ -325,7 +325,7 @@ context::MemoryStats Allocator::State::stats() const {
         in_use += lane->used.load();
         highest += lane->highest.load();
     }
-    in_use = std::max<ptrdiff_t>(in_use, 0);  // other threads go on meanwhile
+    in_use = std::max<ptrdiff_t>(in_use, 0);  // other threads keep allocating meanwhile
     return {size_t(in_use),        reserved_.load(), size_t(std::max({peak, highest, in_use})),
             peak_reserved_.load(), allocations,      from_device_.load()};
 }

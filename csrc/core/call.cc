@@ -70,7 +70,7 @@ Values copied(const char *kinds, const GivenValue *given) {
         Value value = kinds[i] == '-' ? Value{} : given[i].value;
         values.counts.push_back(is_list(kinds[i]) ? given[i].count : 0);
         if (is_list(kinds[i]) && value.list) {
-            // Texts end with a zero; a list that is given and empty has an address.
+            // Strings end with a zero; a given but empty list has an address.
             const size_t bytes = given[i].count * bytes_of_entry(kinds[i]);
             auto copy = std::make_shared<std::vector<std::byte>>(bytes + 8);
             std::memcpy(copy->data(), value.list, bytes);
@@ -98,7 +98,7 @@ void check_given(const CallOf &call) {
     }
 }
 
-// Without gaps, as the letter demands.
+// Contiguous, as the letter requires.
 bool fits(const TensorImpl &tensor, char layout) {
     if (layout == '.' || tensor.numel() == 0) return true;
     if (layout == '1')
@@ -129,7 +129,7 @@ const DeclaredTensor *declared_at(const CallOf &call, size_t place) {
     return nullptr;
 }
 
-// Of a tensor without a descriptor, which nobody else looks at.
+// For a tensor without a descriptor, which is not checked elsewhere.
 void check_bare(const CallOf &call, const TensorImpl &tensor, const DeclaredTensor *declared,
                 const Device &device) {
     const std::string name = declared ? declared->name : "a tensor";
@@ -142,7 +142,7 @@ void check_bare(const CallOf &call, const TensorImpl &tensor, const DeclaredTens
                                 ": expected another, see the operator");
 }
 
-// Every refusal is a std::runtime_error in C++.
+// Every rejected call is a std::runtime_error in C++.
 std::vector<InferredTensor> infer_results(const CallOf &call,
                                           std::vector<std::vector<Operand>> operands,
                                           const Values &attributes, const Values &scalars) {
@@ -207,7 +207,7 @@ std::shared_ptr<KnownCall> make_call(const CallOf &call) {
 
 // ---- Overlaps -----------------------------------------------------------------------------------
 
-// Would writing `out` change what the operator has yet to read of `other`?
+// Would writing `out` change elements of `other` that the operator has yet to read?
 bool spoils(const TensorImpl &out, const TensorImpl &other, bool may_lie_over) {
     Memory &here = *out.memory(), &there = *other.memory();
     if (!memories_meet(here, there)) [[likely]]
@@ -234,7 +234,7 @@ bool is_covered(const CallOf &call, size_t out) {
     return false;
 }
 
-// Calls with copies in place of some tensors. Results are copied back.
+// Calls with copies of some tensors. Results are copied back.
 void call_with_copies(const CallOf &call, const std::vector<uint8_t> &copied) {
     std::vector<Given> tensors(call.tensors, call.tensors + call.tensor_count);
     std::vector<Tensor> copies(call.tensor_count);
@@ -255,7 +255,7 @@ void call_with_copies(const CallOf &call, const std::vector<uint8_t> &copied) {
 void note(Recorder &recorder, const Given &given) {
     for (size_t k = 0; k < given.count(); ++k) {
         const Tensor &tensor = given.tensor(k);
-        // Views of results are no inputs, and holding them would make them outputs.
+        // Views of results are not inputs, and holding them would make them outputs.
         const auto *open = dynamic_cast<const OpenMemory *>(tensor->memory().get());
         if (!open || open->recording != recorder.number) recorder.note_given(tensor);
     }
@@ -304,7 +304,7 @@ void launch(const CallOf &call, const KnownCall &known) {
     step.launch(pointers, stream_of(*step.runtime));
 }
 
-// Makes the results that were not given.
+// Allocates the results that were not given.
 [[gnu::noinline]] void perform_with_results(CallOf call, const KnownCall &known) {
     Recorder *recorder = thread_state().recorder;
     std::vector<Given> many;

@@ -82,7 +82,7 @@ public:
             failure = infiniGetLastErrorMessage();
             break;
         }
-        // After a failure it enqueues nothing, and fails too.
+        // After a failure it enqueues nothing and fails.
         if (is_group && infinicclGroupEnd(nullptr) && failure.empty())
             failure = infiniGetLastErrorMessage();
         if (!failure.empty()) throw std::runtime_error(name + ": " + failure);
@@ -121,7 +121,7 @@ bool has_root(InfiniCollectiveKind kind) {
            kind == INFINI_SCATTER || kind == INFINI_SEND || kind == INFINI_RECEIVE;
 }
 
-// Elements that a tensor has for each element of a rank's own.
+// How many elements a tensor has for each element of a rank's share.
 struct Sizes {
     size_t send, recv;
 };
@@ -141,7 +141,7 @@ Sizes sizes_of(InfiniCollectiveKind kind, size_t ranks) {
     }
 }
 
-// Which tensors a rank has to bring.
+// The tensors that a rank must pass.
 struct Needs {
     bool send, recv;
 };

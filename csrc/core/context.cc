@@ -20,14 +20,14 @@ void require_not_recording(const char *function) {
                                  "being recorded, and not when it runs");
 }
 
-// Memory of the CPU device is host memory, and host memory that the runtime did not allocate is as
-// good: there the direction of a copy says nothing.
+// Memory of the CPU device is host memory, and host memory that the runtime did not allocate is
+// equivalent, so the direction of a copy does not matter there.
 infinirtMemcpyKind_t direction(const DeviceRuntime &runtime, infinirtMemcpyKind_t kind) {
     return runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : kind;
 }
 
-// In stream order. Memory that belongs to another device type is copied too: the runtime has no
-// stream order for that, so it is waited for.
+// In stream order. Memory of another device type is copied too; the runtime has no stream order
+// across device types, so that copy is waited for.
 void copy(const char *function, void *dst, const void *src, size_t size, infinirtMemcpyKind_t kind,
           bool async) {
     require_not_recording(function);

@@ -1,4 +1,4 @@
-// Where the Python package's extension module leaves its conversions for other modules.
+// Where the Python package's extension module registers its conversions for other modules.
 #include <atomic>
 #include <stdexcept>
 

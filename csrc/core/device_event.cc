@@ -38,7 +38,7 @@ DeviceEvent::~DeviceEvent() {
     try {
         RuntimeScope scope(runtime_of(device_, "DeviceEvent"));
         infinirtEventDestroy(event_);
-    } catch (...) {  // the thread's device is unknown: better one event too many
+    } catch (...) {  // the thread's device is unknown: leaking one event is safer
     }
 }
 

@@ -1,5 +1,5 @@
-// Which nodes of a record are fused: a node with the one that made what it reads. Two nodes fuse
-// when no node between them depends on the first or feeds the second.
+// Which nodes of a record are fused: a node with the producer of its input. Two nodes fuse when no
+// node between them depends on the first or feeds the second.
 #include <algorithm>
 #include <unordered_map>
 
@@ -52,7 +52,7 @@ private:
         }
     }
 
-    // The node before `at` that wrote what it reads in `range`; none: it came from outside.
+    // The node before `at` that wrote what it reads in `range`; none: an external input.
     std::optional<size_t> maker_of(size_t at, const Range &range) const {
         const std::vector<size_t> &users = users_.at(range.memory);
         for (auto user = std::lower_bound(users.begin(), users.end(), at); user != users.begin();) {
@@ -96,7 +96,7 @@ private:
         return place;
     }
 
-    // May a node be moved past all those between i and j?
+    // Whether a node may be moved past all those between i and j.
     bool can_pass(size_t moved, size_t i, size_t j) const {
         for (size_t k = i + 1; k < j; ++k) {
             if (!alive_[k]) continue;
@@ -110,7 +110,7 @@ private:
         return true;
     }
 
-    // Does anybody but node j read what node i wrote?
+    // Whether any node but j reads what node i wrote.
     bool is_kept(size_t i, size_t j, const Between &between) const {
         if (between.overwritten) return false;
         const Memory *memory = between.range.memory;
@@ -137,7 +137,7 @@ private:
 }  // namespace
 
 std::vector<Node> fuse(std::vector<Node> nodes, const std::function<bool(const Memory *)> &needed) {
-    // What is fused is not rounded in between: a call and a recording of it would differ.
+    // Fused steps do not round in between, so a call and its recording would differ.
     if (infiniGetModes() & INFINI_MODE_BATCH_INVARIANT) return nodes;
     return Fusing(std::move(nodes), needed).run();
 }

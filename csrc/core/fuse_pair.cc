@@ -36,13 +36,13 @@ bool same_location(const Location &a, const Location &b) {
     return a.memory == b.memory && a.offset == b.offset;
 }
 
-// Was a tensor made by a cast?
+// Whether a tensor was made by a cast.
 bool is_rounded(const Step &step, int tensor) {
     return step.rounded.empty() ? step.is(kRounds) : step.rounded[size_t(tensor)];
 }
 
-// Is a value the same whether or not it was kept in a tensor? But for rounding, of floats: and that
-// is meant where a cast does it.
+// Whether a value is the same whether or not it was stored in a tensor. Floats may be rounded
+// differently, except where a cast asks for the rounding.
 bool survives(const Step &step, int tensor, Computing computing) {
     const bool is_cast = is_rounded(step, tensor);
     switch (step.tensors[size_t(tensor)].dtype) {
@@ -93,7 +93,7 @@ std::vector<Use> uses_of(const Node &node) {
         const Step::Argument &argument = step.arguments[i];
         const bool known = argument.tensor >= 0 && !blas;
         const Layout *layout = known ? &step.tensors[size_t(argument.tensor)] : nullptr;
-        // A kernel may read what it writes; of a program we know.
+        // A kernel may read what it writes; for a program this is known.
         const bool reads =
             argument.read || argument.tensor < 0 ||
             (program ? reads_pointer(*program, int(i)) : argument.written && !takes_epilogue(step));
@@ -119,7 +119,7 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
         Between between{tensor_of(a, written), {}, false, written.range};
         for (const Use &use : second.uses) {
             const bool touches = use.range.overlaps(written.range);
-            // Arguments of a trace may be one tensor in a call.
+            // Arguments that differ in a trace may be the same tensor in a call.
             if (!touches && use.range.may_be(written.range)) return {};
             if (!touches) continue;
             if (tensor_of(a, written) < 0 || tensor_of(b, use) < 0 || !is_it(use, written))
@@ -134,10 +134,10 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
         }
         if (!between.inputs.empty())
             found.push_back(std::move(between));
-        else if (between.overwritten)  // and not read: two writers of one thing
+        else if (between.overwritten)  // and not read: two writers of one tensor
             return {};
     }
-    // What the second writes over something that the first reads: only element by element.
+    // What the second overwrites of the first's inputs may only be overwritten element by element.
     const InfiniProgram *leading = program_of(a), *following = program_of(b);
     const bool by_element = leading && leading->phase_count == 1 && following->phase_count == 1;
     for (const Use &written : second.uses) {
@@ -161,7 +161,7 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
 
 namespace {
 
-// Gives the tensors between the two one shape: as one of the two sees it.
+// Gives the tensors between the two a common shape, that of one of the two.
 bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_a, const Step &b,
            std::vector<Layout> &of_b, const std::vector<Between> &between, bool spread) {
     const InfiniProgram &following = *program_of(b);
@@ -186,7 +186,7 @@ bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_
     return false;
 }
 
-// After reindexing, does the second still write what the first touches element by element?
+// Whether the second, after reindexing, still writes element by element what the first accesses.
 bool write_in_step(const Party &first, const std::vector<Layout> &of_a, const Party &second,
                    const std::vector<Layout> &of_b) {
     for (const Use &written : second.uses)
@@ -209,14 +209,14 @@ std::optional<Node> join(const Party &first, const Party &second,
     const bool kernel = !program_of(a) || is_epilogue(a);
     const InfiniProgram &leading = program_of(a) ? *program_of(a) : *infiniKernelResult();
     const InfiniProgram &following = *program_of(b);
-    // Copies have kernels of their own, which are better where there is nothing but copies; rows
-    // want what they fold to be contiguous.
+    // Copies have kernels of their own, which are faster when there are only copies; row kernels
+    // are faster when the reduced dimension is contiguous.
     if (is_plain_copy(a) && (is_plain_copy(b) || !is_map(following))) return std::nullopt;
     const Computing computing = computing_of(a);
     if (computing == Computing::Unknown) return std::nullopt;
     if (computing != computing_of(b) && !is_plain_copy(b)) return std::nullopt;
     if (kernel && (!is_map(following) || computing != Computing::Float)) return std::nullopt;
-    // A number for all elements may be broadcast: that costs nothing.
+    // A scalar may be broadcast, which costs nothing.
     bool spread = is_uniform(leading);
     std::vector<InfiniLink> links;
     std::vector<int> inputs;

@@ -7,7 +7,7 @@ namespace infinicore::detail {
 
 namespace {
 
-// A program with all that belongs to it.
+// A program with everything it points to.
 struct OwnProgram {
     std::string name;
     std::vector<InfiniOperand> operands;
@@ -71,7 +71,7 @@ private:
     Range range(const InfiniOperand &operand) const {
         return range_of(place_of(operand), &draft_.tensors[size_t(operand.index)]);
     }
-    // What the kernel before the program made: it is read from no memory.
+    // The result of the kernel that the program follows: not read from memory.
     bool is_product(const InfiniOperand &operand) const {
         return draft_.kernel_tensors && operand.kind == INFINI_OPERAND_TENSOR && operand.index == 0;
     }
@@ -86,7 +86,7 @@ private:
                 });
     }
 
-    // Does an operand keep its value until the end of the program?
+    // Whether an operand keeps its value until the end of the program.
     bool is_constant(int n) const {
         const InfiniOperand &operand = source_.operands[n];
         if (operand.kind != INFINI_OPERAND_TENSOR || is_product(operand)) return true;
@@ -95,8 +95,8 @@ private:
         });
     }
 
-    // Copies of a temporary that nobody else reads: its producer writes to the tensor directly.
-    // That is earlier, so the tensor must not be one that is read as well.
+    // Copies of a temporary without other readers: its producer writes to the tensor directly. That
+    // happens earlier, so the tensor must not be read as well.
     void find_forwarded() {
         std::vector<int> readers(instead_.size(), 0);
         for (int s = 0; s < source_.stage_count; ++s)
@@ -185,7 +185,7 @@ private:
             if (written) only_read_[size_t(number)] = false;
             return number;
         }
-        // What is read twice is loaded once.
+        // An operand that is read twice is loaded once.
         if (operand.kind == INFINI_OPERAND_TENSOR && !written)
             for (size_t k = 0; k < made_->operands.size(); ++k) {
                 const InfiniOperand &other = made_->operands[k];

@@ -15,7 +15,7 @@ void Generator::restart(uint64_t seed, uint64_t taken) {
 }
 
 std::pair<uint64_t, uint64_t> Generator::take(uint64_t count) {
-    // Four numbers come from one counter; a run begins with a fresh one.
+    // One counter value gives four numbers; a run begins with a fresh one.
     return {seed_.load(), taken_.fetch_add((count + 3) / 4 * 4)};
 }
 

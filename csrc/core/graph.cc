@@ -22,8 +22,8 @@ constexpr size_t kAlignment = 256;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// How many holders each memory has inside the record: more of them means that somebody outside
-// looks at it.
+// How many holders each memory has inside the record. A higher use count means that code outside
+// holds it.
 std::unordered_map<Memory *, long> count_holders(const std::vector<Node> &nodes) {
     std::unordered_map<Memory *, long> counts;
     for (const Node &node : nodes)
@@ -96,7 +96,7 @@ Tensor tensor_at(const Node &node, size_t place) {
 }  // namespace
 
 GraphTensor::GraphTensor(const Tensor &tensor) : Tensor(tensor->to_blob_()) {
-    // The operator that it belongs to does not hold the memory: the graph does.
+    // Its operator does not hold the memory; the graph does.
     if (detail::Recorder *recorder = detail::recorded_graph())
         recorder->kept.push_back(tensor->memory());
 }
@@ -120,7 +120,7 @@ void Graph::State::build(detail::Recorder recorder) {
     constants = std::move(recorder.constants);
     kept_ = std::move(recorder.kept);
     find_inputs(recorder.given);
-    // Work of a client's own may use any memory, so nothing is known of lives then.
+    // A client's own work may use any memory, so lifetimes are then unknown.
     const bool foreign = std::any_of(recorded.begin(), recorded.end(),
                                      [](const Node &node) { return node.foreign != nullptr; });
     std::unordered_set<const Memory *> needed;
@@ -201,8 +201,8 @@ void Graph::State::find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &ma
             left.erase(tensor->memory().get());
             outputs.push_back({{}, Tensor(std::move(tensor))});
         }
-    // Those that a client of C++ holds, as the last step that writes them sees them; and tensors of
-    // the client's that the graph only writes.
+    // Tensors that a C++ client holds, as seen by the last step that writes them, and the client's
+    // tensors that the graph only writes.
     const auto known = std::ptrdiff_t(outputs.size());
     std::unordered_set<const Memory *> listed;
     for (const NamedTensor &input : inputs) listed.insert(input.tensor->memory().get());
@@ -263,7 +263,7 @@ void Graph::State::instantiate() {
     for (size_t i = 0; i < launches_.size(); ++i) {
         const Launch &launch = launches_[i];
         DeviceRuntime *runtime = launch.step ? launch.step->runtime : nullptr;
-        // Random numbers are other ones in each run, which a captured launch can't say.
+        // Each run draws new random numbers, which a captured launch cannot do.
         const bool capturable = launch.step
                                     ? !launch.step->is(detail::kRandom) && !launch.step->is_across
                                     : launch.foreign->is_device_graph_capture_safe();
@@ -284,7 +284,7 @@ void Graph::State::instantiate() {
             for (auto each = begin; each != end; ++each)
                 if (each->step) each->step->prepare();
         } catch (const std::exception &error) {
-            segment.reason = error.what();  // running it says so
+            segment.reason = error.what();  // running it reports that
             continue;
         }
         auto work = [&] {

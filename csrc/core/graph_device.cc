@@ -7,7 +7,7 @@
 namespace infinicore::detail {
 namespace {
 
-// A stream for a scope, in which this thread's work for a device goes. What is allocated is kept.
+// A stream that receives this thread's work for a device during a scope. Allocations are kept.
 class OwnStream {
 public:
     explicit OwnStream(DeviceRuntime &runtime) : scope_(runtime), keeper_(thread_state().keeper) {
@@ -48,7 +48,7 @@ std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
     try {
         work();
     } catch (const std::exception &error) {
-        reason = error.what();  // run node by node; if that fails too, it is said then
+        reason = error.what();  // run node by node; if that fails too, that run reports it
     }
     infinirtGraph_t graph = nullptr;
     const bool broken = infinirtStreamEndCapture(own.stream, &graph);
@@ -78,7 +78,7 @@ DeviceGraph::~DeviceGraph() {
         // The stream of the last launch may be gone by now.
         if (was_launched_.load(std::memory_order_relaxed)) infinirtDeviceSynchronize();
         infinirtGraphExecDestroy(executable_);
-    } catch (...) {  // the thread's device is unknown: better one graph too many
+    } catch (...) {  // the thread's device is unknown: leaking one graph is safer
     }
 }
 

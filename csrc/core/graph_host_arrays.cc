@@ -33,8 +33,8 @@ void Graph::bind_host_int_array(Tensor tensor, const int32_t *values, size_t n) 
 
 void Graph::State::copy_host_arrays() const {
     for (const HostArray &array : host_arrays) {
-        // The caller may change the array while the copy waits in the stream. Of memory that is not
-        // pinned, like this copy, the runtime keeps the values.
+        // The caller may change the array while the copy is queued. The runtime keeps the values of
+        // memory that is not pinned, such as this copy.
         std::vector<int32_t> now(array.values, array.values + array.count);
         array.tensor->copy_from(
             Tensor::from_blob(now.data(), array.tensor->shape(), DataType::I32, Device::cpu()));

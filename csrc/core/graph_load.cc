@@ -1,4 +1,4 @@
-// Makes a graph of a file.
+// Loads a graph from a file.
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,7 +17,7 @@ using detail::Values;
 
 namespace {
 
-// Every length and every number is checked before it is used: the file may be anybody's.
+// Every length and every number is checked before use, because the file is not trusted.
 class Reader {
 public:
     explicit Reader(const std::string &path) : path_(path), file_(path, std::ios::binary) {
@@ -51,7 +51,7 @@ public:
                             std::to_string(below));
         return value;
     }
-    // Of entries that take so many bytes each at least.
+    // A count of entries, each of at least this many bytes.
     uint64_t count(const std::string &field, uint64_t each) {
         return number(field, left_ / each + 1);
     }
@@ -110,7 +110,7 @@ private:
             for (const auto &memory : memories_)
                 if (memory.kind == Kind::Constant)
                     recording.recorder->constants.push_back(memory.data);
-            memories_.clear();  // what nobody holds now is the graph's own
+            memories_.clear();  // memory without other holders now belongs to the graph
             made->state().build(recording.take());
         }
         made->state().inputs = std::move(inputs);

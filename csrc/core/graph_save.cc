@@ -33,7 +33,7 @@ struct Range {
     size_t begin, end;
 };
 
-// The bytes of a layout, piece by piece; pieces of one run are joined.
+// The bytes of a layout as ranges; adjacent ranges are joined.
 template <class Take>
 void each_piece(const Shape &shape, const Strides &strides, size_t element, std::ptrdiff_t at,
                 size_t dim, const Take &take) {
@@ -112,7 +112,7 @@ public:
         number(values.size());
         for (auto value : values) number(uint64_t(value));
     }
-    // A file of this name is complete, or not there.
+    // A file of this name is either complete or absent.
     void finish() {
         file_.close();
         check();
@@ -267,7 +267,7 @@ private:
     void write_place(const std::shared_ptr<Memory> &memory, size_t offset) {
         file_.number(memory ? numbers_.at(memory.get()) : kAbsent);
         if (!memory) return file_.number(0);
-        // An empty tensor may lie anywhere.
+        // An empty tensor may be at any address.
         const Saved &saved = entry(memory);
         file_.number(std::clamp(offset, saved.begin, saved.begin + saved.size) - saved.begin);
     }
@@ -300,7 +300,7 @@ private:
     }
 
     const Graph::State &state_;
-    std::vector<NamedTensor> inputs_, outputs_;  // with the names that they have now
+    std::vector<NamedTensor> inputs_, outputs_;  // with their current names
     Writer file_;
     std::vector<Saved> memories_;
     std::unordered_map<const Memory *, size_t> numbers_;

@@ -18,7 +18,7 @@ bool is_reached(infinirtEvent_t event) {
            status == INFINIRT_EVENT_COMPLETE;
 }
 
-// An event at the end of what is queued for a CPU; null when it could not be recorded.
+// An event after the work queued for a CPU; null when it could not be recorded.
 infinirtEvent_t mark_end(const DeviceRuntime &runtime) {
     const infinirtEvent_t event = make_event(runtime, context::EVENT_DISABLE_TIMING, "to");
     if (infinirtEventRecord(event, runtime.stream) == INFINI_STATUS_SUCCESS) return event;
@@ -26,7 +26,7 @@ infinirtEvent_t mark_end(const DeviceRuntime &runtime) {
     return nullptr;
 }
 
-// Memory that was let go of while work that may use it is queued.
+// Memory that was released while queued work may still use it.
 class Retired {
 public:
     void add(std::byte *memory, infinirtEvent_t end) {

@@ -11,7 +11,7 @@
 namespace infinicore::detail {
 namespace {
 
-// Tables name expressions and tensors by letters.
+// Tables name expressions and tensors by single letters.
 constexpr int index_of(char letter) { return letter - 'A'; }
 
 bool is_any_rank(char kind) { return kind == '*' || kind == '~'; }
@@ -58,7 +58,7 @@ Inference::Inference(const Row &row, int run, std::vector<std::vector<Operand>> 
 std::vector<InferredTensor> Inference::run() {
     const DeclaredTensor *end = rules_.tensors + rules_.tensor_count;
     broadcast_operands();
-    // Given results come last: they may tell what no input does.
+    // Given results come last: they may fix symbols that no input does.
     for (bool results : {false, true})
         for (const DeclaredTensor *each = rules_.tensors; each != end; ++each)
             if (each->is_result == results) bind(*each);
@@ -182,7 +182,7 @@ void Inference::solve() {
     }
 }
 
-// An equation that is linear in the one symbol that is not known yet, such as 2 * D == 6.
+// An equation that is linear in the only unknown symbol, such as 2 * D == 6.
 bool Inference::solve(const Equation &equation) {
     const Needs &needs = rules_.needs[equation.expression];
     Symbol *wanted = nullptr;

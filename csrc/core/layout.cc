@@ -70,7 +70,7 @@ Strides contiguous_strides(const Shape &shape) {
     size_t count = 1;
     for (size_t i = shape.size(); i-- > 0;) {
         strides[i] = Stride(count);
-        count *= shape[i] > 1 ? shape[i] : 1;  // may wrap: whoever takes memory for it checks
+        count *= shape[i] > 1 ? shape[i] : 1;  // may wrap: checked when memory is allocated
     }
     return strides;
 }
