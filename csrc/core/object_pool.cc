@@ -15,7 +15,7 @@ struct PoolEnd {
     bool armed = false;
     ~PoolEnd() {
         PoolOfThread &pool = pool_of_thread;
-        pool.ended_ = true;  // objects that go later still are not kept
+        pool.ended_ = true;  // objects destroyed even later are not kept
         pool.limit_ = 0;
         for (size_t i = 0; i < PoolOfThread::kSizes; ++i)
             while (auto *node = pool.heads_[i]) {

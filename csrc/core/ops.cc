@@ -13,7 +13,7 @@ namespace {
 
 template <class To, class From>
 void *keep(Values &values, const std::vector<From> &list) {
-    // One entry more than there are: an empty list has an address too.
+    // One entry more than needed, so that an empty list has an address too.
     auto copy = std::make_shared<std::vector<To>>(list.begin(), list.end());
     copy->push_back(To{});
     values.kept.push_back(copy);

@@ -88,7 +88,7 @@ size_t bytes_of(const Step &step) {
 
 // ---- Reading the events -------------------------------------------------------------------------
 
-// A moment of a device that the host knows.
+// A moment in device time whose host time is known.
 struct Anchor {
     const DeviceRuntime *runtime;
     infinirtEvent_t event;
@@ -114,7 +114,7 @@ void read_events(ProfileEntry &entry, std::vector<Anchor> &anchors) {
                 INFINI_STATUS_SUCCESS &&
             infinirtEventElapsedTime(&ago, entry.events[0], anchor.event) ==
                 INFINI_STATUS_SUCCESS) {
-            // No work begins before it is launched, whatever the device's clock says.
+            // Work never begins before its launch, whatever the device's clock says.
             entry.begin = std::max(entry.launched, anchor.time - int64_t(double(ago) * 1e6));
             entry.end = entry.begin + int64_t(double(length) * 1e6);
         }
@@ -174,7 +174,7 @@ ProfiledScope::ProfiledScope(const Step &step, infinirtStream_t stream) {
 
 void ProfiledScope::begin(const std::string &name, const DeviceRuntime &runtime,
                           infinirtStream_t stream, size_t bytes) {
-    // What a graph records does not run now.
+    // Work that a graph records does not run now.
     if (thread_state().keeper || is_captured(runtime, stream)) return;
     ProfileEntry &entry = entry_.emplace();
     exceptions_ = std::uncaught_exceptions();

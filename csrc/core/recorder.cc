@@ -73,7 +73,7 @@ void startGraphRecording() {
     detail::ThreadState &thread = detail::thread_state();
     if (thread.recorder)
         throw std::runtime_error("startGraphRecording: this thread is recording a graph already");
-    detail::current_runtime();  // a device that cannot be used is reported now
+    detail::current_runtime();  // a device that cannot be used is reported here
     thread.recorder = new detail::Recorder(false);
 }
 

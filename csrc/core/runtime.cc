@@ -29,7 +29,7 @@ DeviceRuntime &make_runtime(const Device &device, const char *function) {
                                  " and a number below " + std::to_string(kMostDevices));
     RuntimeScope scope(device, function);
     auto made = std::make_unique<DeviceRuntime>(device);
-    // The runtime's and the operators' handlers are there by now: they run inside these.
+    // The handlers of the runtime and the operators are already registered: they run inside these.
     infini::rt::install_fork_handlers();
     DeviceRuntime *there = nullptr;
     if (runtimes[type][index].compare_exchange_strong(there, made.get())) return *made.release();
@@ -56,7 +56,7 @@ Device default_device() {
             best = device, found = true;
     }
     if (found) return best;
-    // InfiniRT knows what is wrong.
+    // InfiniRT has the message.
     infiniDevice_t type{};
     check(infinirtGetDevice(&type, nullptr), "getDevice");
     return Device(Device::Type(type), 0);
@@ -104,7 +104,7 @@ void set_current_runtime(DeviceRuntime &runtime) {
 
 namespace {
 
-// InfiniRT's first generation numbers two of CUDA's bits the other way round.
+// InfiniRT's first generation swaps two of CUDA's bits.
 uint32_t swap_event_bits(uint32_t flags) {
     return (flags & ~3u) | (flags & 1u) << 1 | (flags & 2u) >> 1;
 }
@@ -164,7 +164,7 @@ DeviceScope::~DeviceScope() {
 }
 
 void release_host_memory() noexcept {
-    static thread_local bool releasing = false;  // a failure meanwhile must not begin again
+    static thread_local bool releasing = false;  // a failure here must not start this again
     if (releasing) return;
     releasing = true;
     for (auto &runtime : runtimes[size_t(Device::Type::CPU)])

@@ -49,7 +49,7 @@ public:
         program = described_->program;
         workspace = described_->workspace;
         if (!run_.passed) {
-            program = nullptr;  // the fuser knows no arrays
+            program = nullptr;  // the fuser does not support arrays
             return;
         }
         for (size_t i = 0; run_.passed[i]; ++i)
@@ -64,8 +64,8 @@ public:
         if (is(kRandom)) return launch_random(pointers, work, stream);
         if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
             call_function(pointers, work, stream, call->scalars.values.data());
-            // The scalars are the same in every run, so they need no second look. A lowered operator
-            // has no plan of its own.
+            // The scalars are the same in every run, so they are not checked again. A lowered
+            // operator has no plan of its own.
             checked_.store(described_->plan != nullptr, std::memory_order_relaxed);
             return;
         }
@@ -137,7 +137,7 @@ public:
         check(infiniLaunchKernel(name.c_str(), &runtime->target, stream, &work_item), name.c_str());
     }
 
-    std::string kernel;  // of an operator that the program follows; empty: none
+    std::string kernel;  // of the operator before the program; empty: none
 
 private:
     std::shared_ptr<const void> keeps_;
@@ -153,7 +153,7 @@ const Row *find_row(const std::string &name) {
     return found != end && found->name == name ? found : nullptr;
 }
 
-// Apart, so that the usual launch needs no frame for it.
+// A separate function, so that the usual launch needs no stack frame for it.
 [[gnu::noinline]] static void launch_with_workspace(const Step &step, void *const *pointers,
                                                     infinirtStream_t stream) {
     ProfiledScope profiled(step, stream);

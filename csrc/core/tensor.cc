@@ -128,11 +128,11 @@ Tensor Tensor::strided_from_blob(void *data, const Shape &shape, const Strides &
     if (!data && extent.bytes() != 0)
         fail("from_blob",
              "data is null: expected the address of " + std::to_string(extent.bytes()) + " bytes");
-    // Without a query of the device: memory of a device that is not there yet says so when it is
-    // used.
+    // Does not query the device: memory of a device that is not available yet is reported when it
+    // is used.
     auto *begin = data ? static_cast<std::byte *>(data) + extent.low : nullptr;
     auto memory = std::make_shared<Memory>(begin, extent.bytes(), device, Memory::Deleter());
-    // What a client has queued for its own memory is its own to wait for.
+    // A client waits itself for work that it queued on its own memory.
     memory->set_filled_by_host(device.getType() == Device::Type::CPU);
     return make(shape, strides, dtype, std::move(memory), size_t(-extent.low));
 }
@@ -172,7 +172,7 @@ Tensor TensorImpl::resume_from_blob_() const {
 
 namespace {
 
-// The begin of a view, if it stays inside the memory.
+// The offset of a view, if the view stays inside the memory.
 size_t checked_offset(const char *function, const TensorImpl &tensor, std::ptrdiff_t delta,
                       const Shape &shape, const Strides &strides, DataType dtype) {
     Extent extent = extent_of(function, shape, strides, dtype);
@@ -252,7 +252,7 @@ Tensor TensorImpl::unsqueeze(size_t dim) const {
     require_dimension("unsqueeze", *this, dim, ndim() + 1);
     Shape shape = meta_->shape;
     Strides strides = meta_->strides;
-    // Its stride is the extent of the dimensions behind it, as if it had always been there.
+    // Its stride is the extent of the dimensions after it, as in a contiguous tensor.
     Stride step = dim < ndim() ? Stride(shape[dim]) * strides[dim] : 1;
     shape.insert(shape.begin() + std::ptrdiff_t(dim), 1);
     strides.insert(strides.begin() + std::ptrdiff_t(dim), step);
@@ -261,7 +261,7 @@ Tensor TensorImpl::unsqueeze(size_t dim) const {
 
 Tensor TensorImpl::narrow(const std::vector<TensorSliceParams> &slices) const {
     Shape shape = meta_->shape;
-    size_t steps = 0;  // of signed strides: it may wrap and come back
+    size_t steps = 0;  // of signed strides: it may wrap around and back
     for (const TensorSliceParams &slice : slices) {
         require_dimension("narrow", *this, slice.dim, ndim());
         Size size = shape[slice.dim];
@@ -273,7 +273,7 @@ Tensor TensorImpl::narrow(const std::vector<TensorSliceParams> &slices) const {
         steps += slice.start * size_t(meta_->strides[slice.dim]);
     }
     auto offset = std::ptrdiff_t(steps * element_size());
-    // An empty view has no elements: its begin may be anywhere, also behind the memory.
+    // An empty view has no elements: its offset may be anything, even past the end of the memory.
     if (std::find(shape.begin(), shape.end(), Size{0}) != shape.end()) offset = 0;
     size_t begin = checked_offset("narrow", *this, offset, shape, meta_->strides, meta_->dtype);
     return make(std::move(shape), meta_->strides, meta_->dtype, data_.memory, begin);

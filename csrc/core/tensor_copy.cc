@@ -1,4 +1,4 @@
-// Copies of tensors, within a device and between devices, and tensors that begin with a value.
+// Copies of tensors, within a device and between devices, and tensors with initial values.
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +29,7 @@ bool overlap(const TensorImpl &a, const TensorImpl &b) {
         return false;
     Extent first = extent_of("copy_from", a.shape(), a.strides(), a.dtype());
     Extent second = extent_of("copy_from", b.shape(), b.strides(), b.dtype());
-    // Within one memory the offsets show it; memories of a client's own may overlap.
+    // Within one memory the offsets decide; a client's own memories may overlap.
     auto begin = [&](const TensorImpl &tensor) {
         return a.memory() == b.memory() ? std::ptrdiff_t(tensor.offset())
                                         : reinterpret_cast<std::ptrdiff_t>(tensor.data());
@@ -52,7 +52,7 @@ void copy_within(const Tensor &dst, const Tensor &src) {
         return run_operator("rearrange", {dst, src});
     DeviceRuntime &runtime = runtime_of(dst->device(), "copy_from");
     RuntimeScope scope(runtime);
-    // Host memory that the runtime did not allocate is good enough for the CPU.
+    // The CPU can use host memory that the runtime did not allocate.
     auto kind = runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : INFINIRT_MEMCPY_D2D;
     ProfiledScope profiled("copy", runtime, 2 * dst->nbytes());
     check(infinirtMemcpyAsync(dst->data_to_write(), src->data(), dst->nbytes(), kind,
@@ -62,7 +62,7 @@ void copy_within(const Tensor &dst, const Tensor &src) {
 
 // ---- Between devices ----------------------------------------------------------------------------
 
-// One side of a copy between devices: memory without gaps, and the runtime that it belongs to.
+// One side of a copy between devices: contiguous memory, and the runtime that it belongs to.
 struct Side {
     Side(const Tensor &tensor, bool is_written)
         : runtime(runtime_of(tensor->device(), "copy_from")),
@@ -75,8 +75,8 @@ struct Side {
         RuntimeScope scope(runtime);
         check(infinirtStreamSynchronize(stream), "copy_from");
     }
-    // Host memory as the host sees it: the device's own work on it is over. Ranks that share a
-    // process rely on not waiting here for a collective of the first CPU's.
+    // Waits until the device's own work on host memory has finished. Ranks that share a process
+    // rely on not waiting here for a collective of the first CPU's.
     void require_host(size_t bytes, bool write) const {
         if (write || !filled_by_host) wait();
         if (!infiniIsHostMemory(data, bytes, write))
@@ -96,7 +96,7 @@ void from_host(const Side &dst, const std::byte *src, size_t bytes) {
     for (size_t done = 0, piece = 0; done < bytes; ++piece) {
         size_t size = std::min(bytes - done, kPieceBytes);
         if (piece % kPiecesAtOnce == kPiecesAtOnce - 1) dst.wait();
-        // Freed immediately: it is not reused before the copy out of it is done.
+        // Freed immediately: it is not reused before the copy from it has finished.
         std::shared_ptr<Memory> stage = dst.runtime.pinned.allocate(size, dst.stream);
         std::memcpy(stage->data(), src + done, size);
         check(infinirtMemcpyAsync(dst.data + done, stage->data(), size, INFINIRT_MEMCPY_H2D,
@@ -139,7 +139,7 @@ void through_host(const Side &dst, const Side &src, size_t bytes) {
     }
 }
 
-// Later work in one stream waits for what is in the other now.
+// Later work in one stream waits for the present work of the other.
 void let_wait(const Side &waiting, const Side &other) {
     infinirtEvent_t event = nullptr;
     {

@@ -1,4 +1,4 @@
-// Tensors as text, and their bytes in files.
+// Tensors as text and as binary files.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -28,7 +28,7 @@ std::string formatted(const char *format, Values... values) {
 }
 
 // How all real numbers of a tensor are written: whole ones as "3.", others with a fixed number of
-// digits, and with exponents if the values lie far apart.
+// digits, and with exponents if the magnitudes differ widely.
 class RealFormat {
 public:
     RealFormat(const std::vector<double> &values, const PrintOptions &options)
@@ -71,7 +71,7 @@ std::vector<std::string> texts_of_reals(const std::vector<double> &values,
     return texts;
 }
 
-// Each element of a host tensor without gaps, all of one width.
+// The elements of a contiguous host tensor, padded to a common width.
 std::vector<std::string> texts_of(const TensorImpl &tensor, const PrintOptions &options) {
     DataType dtype = tensor.dtype();
     size_t count = tensor.numel(), bytes = tensor.element_size();
@@ -147,7 +147,7 @@ struct Layouter {
     }
 };
 
-// The elements that are shown, in host memory: of shortened dimensions the first and the last ones.
+// The elements to print, in host memory: the first and the last ones of abbreviated dimensions.
 Tensor shown_part(const Tensor &tensor, const std::vector<bool> &shortened, size_t edge) {
     Shape shape = tensor->shape();
     for (size_t i = 0; i < shape.size(); ++i)
@@ -169,7 +169,7 @@ Tensor shown_part(const Tensor &tensor, const std::vector<bool> &shortened, size
     return shown;
 }
 
-// Options belong to the process; each is read by itself.
+// Options are per process; each is read atomically.
 struct {
     std::atomic<int> line_width{80}, threshold{1000}, edge_items{3}, precision{4}, sci_mode{-1};
 } settings;

@@ -166,7 +166,7 @@ InfiniAttribute Creation::list(size_t index) {
     const char *name = info_.attributes[index], *length = info_.lengths + 2 * index;
     const int64_t count =
         *length == '#' ? length[1] - '0' : given_[size_t(*length - 'A')].i / (length[1] - '0');
-    // An attribute that counts a list must be right; more than a declared number is not looked at.
+    // An attribute that gives a list's length must be correct; entries beyond it are ignored.
     if (list_counts_ && list_counts_[index] != size_t(count) &&
         (*length != '#' || list_counts_[index] < size_t(count)))
         fail(INFINI_STATUS_BAD_PARAM, "%s has %zu entries: expected %lld", name,

@@ -1,4 +1,4 @@
-// Beyond the operators themselves: a look into the plan cache, and the modes of a thread.
+// Functions besides the operators: plan cache statistics, and the modes of a thread.
 #include "core.h"
 #include "environment.h"
 #include "infini/op_ext.h"

@@ -15,12 +15,12 @@ bool is_map(const InfiniProgram &program) {
     return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
 }
 
-// A kernel that takes the operator does better than its program.
+// A kernel for the operator is faster than its program.
 bool has_kernel(const InfiniProgram &program) {
     return std::strcmp(kernel_of(program.name), program.name) != 0;
 }
 
-// How long the rows of a map are means nothing in another phase.
+// The row length of a map has no meaning in another phase.
 bool asks_for_extent(const InfiniProgram &program) {
     for (int n = 0; n < program.operand_count; ++n)
         if (program.operands[n].kind == INFINI_OPERAND_EXTENT) return true;
@@ -100,7 +100,7 @@ private:
             }
         }
         if (!tie.writing) return false;
-        // A tensor that is read too (in place) has to be there.
+        // A tensor that is also read (in place) must be present.
         for (int s = 0; s < first_.stage_count; ++s)
             if (reads(first_.stages[s], tie.output)) return false;
         ties_.push_back(std::move(tie));
@@ -140,7 +140,7 @@ private:
         return nullptr;
     }
 
-    // Has the second program no other tensor to read?
+    // Whether the second program reads no other tensor.
     bool only_reads_ties() const {
         for (int s = 0; s < second_.stage_count; ++s) {
             const InfiniStage &stage = second_.stages[s];
@@ -290,7 +290,7 @@ private:
     const Join &join_;
     std::vector<Tie> ties_;
     int reading_phase_ = -1;  // of the second program
-    int phase_ = 0;           // of the joined program, where the two meet
+    int phase_ = 0;           // of the joined program, where the second begins
     int shift_ = 0;
     bool by_row_ = false;
     std::unique_ptr<FusedProgram> made_;

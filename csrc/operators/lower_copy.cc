@@ -27,7 +27,7 @@ void lower_BroadcastTo(Lowering &lowering) {
     lowering.step(Op::Rearrange, {y, from});
 }
 
-// Every element is written once: the matrices, and what is beside each in its rows.
+// Every element is written once: the matrices, and the rest of each matrix's rows.
 void lower_BlockDiag(Lowering &lowering) {
     const View y = lowering.argument(0);
     int64_t row = 0, column = 0;
@@ -70,7 +70,7 @@ void lower_Flip(Lowering &lowering) {
     lowering.step(Op::Rearrange, {lowering.argument(0), x});
 }
 
-// Every dimension that moves has two parts, so there are 2^k copies for k of them.
+// Every rolled dimension is split in two, so k of them need 2^k copies.
 void lower_Roll(Lowering &lowering) {
     const Operation &operation = lowering.operation;
     const View y = lowering.argument(0), x = lowering.argument(1);
@@ -116,7 +116,7 @@ void lower_ScatterAdd(Lowering &lowering) {
     lowering.step(Op::Scatter, tensors, {lowering.operation.integer(0), kAdd});
 }
 
-// Indices that name nothing give 0, as those of index_select do.
+// Out-of-range indices give 0, as in index_select.
 void lower_Take(Lowering &lowering) {
     auto line = [&](int tensor) {
         const View view = lowering.argument(tensor);

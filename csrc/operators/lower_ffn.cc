@@ -1,4 +1,4 @@
-// A feed-forward block: norm, gate and up, activation, down, residual. What lies between them has
+// A feed-forward block: norm, gate and up, activation, down, residual. Intermediate tensors have
 // the dtype of the activations.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr int64_t kMostTemporaries = int64_t(256) << 20;  // bytes
 constexpr int64_t kFewestRows = 512;                      // of a block
 constexpr int64_t kMostBlocks = 1024;
 
-// `add` as the epilogue of a product: behind c, a and b of gemm come the sum and the addend.
+// `add` as the epilogue of a product: the sum and the addend follow c, a and b of gemm.
 const InfiniProgram &adding_epilogue() {
     struct Epilogue {
         std::vector<InfiniOperand> operands;

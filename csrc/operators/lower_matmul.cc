@@ -33,7 +33,7 @@ void lower_Inner(Lowering &lowering) {
     lowering.step(Op::Rearrange, {out, dense});
 }
 
-// One product, of the batches side by side: summed in F32 (F64) and rounded once.
+// One product of the concatenated batches: summed in F32 (F64) and rounded once.
 void lower_Addbmm(Lowering &lowering) {
     const View out = lowering.argument(0), input = lowering.argument(1);
     const View batch1 = lowering.argument(2), batch2 = lowering.argument(3);

@@ -5,7 +5,7 @@
 
 namespace infini::op {
 
-// Differences of differences, in F32 (F64) until the last.
+// Repeated differences, in F32 (F64) until the last one.
 void lower_Diff(Lowering &lowering) {
     const View y = lowering.argument(0);
     View x = lowering.argument(1);

@@ -18,8 +18,8 @@ std::vector<int64_t> sizes_of(const View &view, int first) {
     return {view.size + first, view.size + view.ndim};
 }
 
-// A result and an input, with the dimensions before the last `rank` ones as two; a result that does
-// not allow it is written by a copy.
+// A result and an input, with the dimensions before the last `rank` ones merged into two; a result
+// whose strides do not allow it is written by a copy.
 class Images {
 public:
     Images(Lowering &lowering, int rank)
@@ -59,7 +59,7 @@ void lower_means(Lowering &lowering, std::vector<int64_t> kernel, std::vector<in
     const View y = lowering.argument(0);
     View x = lowering.argument(1);
     int64_t volume = 1;
-    bool beyond = false;  // windows that lie in the padding: avg_pool has none
+    bool beyond = false;  // windows entirely in the padding: avg_pool has none
     std::vector<int64_t> pads;
     for (size_t d = 0; d < kernel.size(); ++d) {
         const int64_t room = minus(plus(x.size[d + 2], times(2, padding[d])), kernel[d]);
@@ -155,8 +155,8 @@ void lower_UpsampleBilinear(Lowering &lowering) {
     images.finish();
 }
 
-// Elements are only moved, so integers are taken for floats of their size; bytes, which there are
-// none for, are numbers that F16 has.
+// Elements are only moved, so integers are treated as floats of their size. No float has the size
+// of a byte, but F16 represents every byte exactly.
 void lower_UpsampleNearest(Lowering &lowering) {
     if (lowering.argument(0).numel() == 0) return;
     Images images(lowering, 2);
@@ -216,8 +216,8 @@ void lower_Unfold(Lowering &lowering) {
 
 namespace {
 
-// Component k of each point is input[k, 0] x + input[k, 1] y + ... + input[k, rank]: a dimension
-// is added after the other, the last one by the pass that writes the output.
+// Component k of each point is input[k, 0] x + input[k, 1] y + ... + input[k, rank]: one dimension
+// is added at a time, the last one by the pass that writes the output.
 void lower_grid(Lowering &lowering, int rank) {
     const View output = lowering.argument(0), input = lowering.argument(1);
     if (output.numel() == 0) return;

@@ -17,7 +17,8 @@ int64_t bytes_of(int dtype) { return int64_t(infiniSizeOf(infiniDtype_t(dtype)))
 }  // namespace
 
 // ---- Views --------------------------------------------------------------------------------------
-// The other sizes and the strides of an empty tensor may be anything: arithmetic with them wraps.
+// The other sizes and the strides of an empty tensor may have any value, so arithmetic with them
+// may wrap.
 
 int64_t View::numel() const {
     int64_t count = 1;
@@ -179,7 +180,7 @@ void Lowering::append(const char *name, const InfiniProgram *program, Lower lowe
 }
 
 void Lowering::finish() {
-    // A step on nothing, so that a run looks at its stream.
+    // An empty step, so that a run checks its stream.
     if (planned_.steps.empty()) step(Op::Rearrange, {argument(0), argument(0)});
     if (planned_.temporaries > 0) planned_.workspace += planned_.temporaries + kAlignment - 1;
 }

@@ -1,4 +1,4 @@
-// What libinfinicore uses beyond the public functions. See base/operator_services.h.
+// Functions for libinfinicore besides the public ones. See base/operator_services.h.
 #include "operator_services.h"
 
 #include "creation.h"

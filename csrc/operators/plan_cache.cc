@@ -1,4 +1,4 @@
-// Plans, kept by what they are for: equal operations share one.
+// The plan cache: equal operations share one plan.
 #include <cstring>
 #include <list>
 #include <unordered_map>
@@ -16,7 +16,7 @@ class Key {
 public:
     Key(const InfiniTarget &target, const InfiniOperation &operation) {
         put(target.device);
-        put(operation.name);  // operators' names are constants, so the address will do
+        put(operation.name);  // operators' names are constants, so the address is enough
         put(operation.program);
         put(operation.modes);
         for (size_t i = 0; i < operation.tensor_count; ++i) {
@@ -31,7 +31,7 @@ public:
             put(attribute.value);
             put(attribute.count);
             put(attribute.list != nullptr);
-            // A text is kept in whole entries, too.
+            // A string is stored in whole entries, too.
             if (attribute.list)
                 put(static_cast<const int64_t *>(attribute.list), entries(attribute));
         }
@@ -59,7 +59,7 @@ struct Cache {
         std::shared_ptr<const Planned> planned;
     };
     rt::ForkSafeMutex mutex{rt::LockRank::Registry};
-    std::list<Entry> entries;  // the one used last in front
+    std::list<Entry> entries;  // most recently used first
     std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key;
     size_t hits = 0, misses = 0;
 

@@ -1,4 +1,4 @@
-// Running an operator that was described.
+// Running an operator by its descriptor.
 #include "../runtime/handles.h"
 #include "core.h"
 
@@ -51,7 +51,7 @@ void Running::host(const void *pointer, size_t bytes, const char *name) const {
         fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be read", name);
 }
 
-// Every tensor that has elements has data. The data of absent ones is not looked at.
+// Every tensor with elements has data. The data of absent tensors is ignored.
 void Running::check_pointers(void **pointers, size_t count) const {
     size_t at = 0;
     for (int i = 0; i < run_.pointer_count; ++i) {
@@ -97,11 +97,11 @@ infiniStatus_t Running::launch(void *workspace, size_t workspace_size, void **po
     auto launch_now = [&] { return op::launch(run_.function, target, planned, arguments, stream); };
     if (!descriptor_.info->host_result) [[likely]]
         return launch_now();
-    // Not in a capture: the first wait refuses that.
+    // Not in a capture: the first wait fails there.
     if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
     if (infiniStatus_t status = launch_now()) return status;
     if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
-    // A count of SIZE_MAX is how a kernel says that it found no memory for its results.
+    // A kernel returns a count of SIZE_MAX when it cannot allocate its results.
     for (size_t at = 0, i = 0; i < size_t(run_.pointer_count); ++i, ++at)
         if (run_.pointers[i].host && *static_cast<const size_t *>(pointers[at]) == SIZE_MAX) {
             *static_cast<size_t *>(pointers[at]) = 0;

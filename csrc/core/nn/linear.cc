@@ -49,7 +49,7 @@ void BaseLinear::make_parameters(Split split, Size tp_rank, Size tp_size) {
 void BaseLinear::process_weights_after_loading() {}
 
 Tensor BaseLinear::compute_linear(const Tensor &input, bool with_bias) const {
-    Tensor bias;  // stays empty where there is none
+    Tensor bias;  // stays empty without one
     if (with_bias) bias = bias_;
     return multiply(*quantization_, input, {weight_, weight_scale_, weight_zeros_, gidx_}, bias,
                     alpha_);

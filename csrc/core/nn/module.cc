@@ -15,7 +15,7 @@ std::string joined(const std::string &prefix, const std::string &name) {
     return prefix.empty() ? name : prefix + "." + name;
 }
 
-// An unknown name, with some of those that exist: the ones that begin like it come first.
+// An unknown name, with some existing names: those with a common prefix come first.
 [[noreturn]] void fail_unknown(const char *function, const std::string &name,
                                std::vector<std::string> known) {
     auto common = [&](const std::string &other) {
@@ -68,7 +68,7 @@ void Module::keep_module(const std::string &name, std::shared_ptr<Module> submod
 void Module::collect(const std::string &prefix,
                      std::unordered_map<std::string, Parameter> &all) const {
     for (const auto &[name, parameter] : parameters_) all.emplace(joined(prefix, name), parameter);
-    // Of parameters with one name the first is kept, which is the one that find() returns.
+    // Of several parameters with the same name the first is kept, as find() returns it.
     std::vector<const std::string *> names;
     for (const auto &[name, child] : submodules_) names.push_back(&name);
     std::sort(names.begin(), names.end(),

@@ -15,7 +15,7 @@ Size slices(Size tp_size, Size num_shards) {
     return num_shards && num_shards < tp_size ? num_shards : tp_size;
 }
 
-// Parameters are there and loaded immediately, also while a graph is recorded.
+// Parameters are allocated and loaded immediately, even while a graph is recorded.
 Tensor allocate(const Shape &shape, const DataType &dtype, const Device &device) {
     PausedRecording paused;
     return Tensor::empty(shape, dtype, device, false);

@@ -20,7 +20,7 @@ Size product(const Shape &shape, size_t from, size_t to) {
                            std::multiplies<>());
 }
 
-// A view [..., tokens, heads, head_dim] of x, whose heads may be side by side in one dimension.
+// A view [..., tokens, heads, head_dim] of x, whose heads may be concatenated in one dimension.
 Tensor in_heads(const Tensor &x, size_t head_dim) {
     Shape shape = x->shape();
     if (shape.size() > 2 && shape.back() == head_dim) return x;
@@ -140,7 +140,7 @@ void RoPE::fill_tables(const RopeScalingConfig &scaling) {
 }
 
 void RoPE::rotate(const Tensor &out, const Tensor &x, const Tensor &pos) const {
-    // Callers that keep the rotated part apart give that part alone.
+    // Callers that store the rotated part separately pass that part alone.
     const bool is_part = x->ndim() > 2 && x->shape().back() == rotary_dim_;
     Tensor to = is_part ? out : in_heads(out, head_dim_);
     Tensor from = is_part ? x : in_heads(x, head_dim_);

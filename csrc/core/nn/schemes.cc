@@ -34,7 +34,7 @@ void need_multiple(const char *scheme, const char *argument, size_t value, size_
                            ": expected a multiple of " + std::to_string(of) + " for " + scheme);
 }
 
-// How many groups of inputs have a scale each.
+// The number of input groups, each with its own scale.
 size_t groups_of(const char *scheme, const quantization::BaseQuantization &quantization,
                  size_t in) {
     int bits = quantization.get_or<int>("bits", quantization.get_or<int>("w_bit", 4));
@@ -69,7 +69,8 @@ std::vector<StoredTensor> stored_tensors(const quantization::BaseQuantization &q
             size_t groups = groups_of("GPTQ", quantization, in), words = out / kCodesInWord;
             need_multiple("GPTQ", "in_features", in, kCodesInWord);
             need_multiple("GPTQ", "out_features", out, kCodesInWord);
-            // With activation order a rank's inputs belong to any groups: it needs all scales.
+            // With activation order a rank's inputs may belong to any group, so it needs all
+            // scales.
             bool is_ordered = quantization.get_or<bool>("desc_act", false);
             Size cut = groups > 1 && !is_ordered ? 0 : kNoDim;
             return {{Role::WEIGHT, "qweight", {in / kCodesInWord, out}, DataType::I32, 1, 0},

@@ -26,7 +26,7 @@ Tensor whole(const Tensor &tensor) { return cast_to(tensor, DataType::I32); }
 
 Tensor heads_first(const Tensor &tensor) { return tensor->permute({0, 2, 1, 3}); }
 
-// Queries and keys [B, H, L, D] where no operator does it: softmax(scale * q k^T + bias) v.
+// Queries and keys [B, H, L, D] for which there is no operator: softmax(scale * q k^T + bias) v.
 Tensor composed(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &slopes,
                 float scale, bool is_causal) {
     const Size batch = q->shape()[0], heads = q->shape()[1], length = q->shape()[2];
@@ -53,7 +53,7 @@ Tensor composed(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor 
         scores = make("where", {hidden, full(q, scores->dtype(), nothing), scores});
     }
     Tensor weights = make("softmax", {scores}, {integer(3)});
-    // A query that sees no key is NaN, and gives zeros.
+    // A query that attends to no key gives NaN, which is replaced by zeros.
     if (hidden) weights = make("where", {hidden, full(q, weights->dtype(), 0), weights});
     const Tensor mixed =
         matmul(weights->view({batch * key_heads, group * length, keys}), folded(v, keys), 1.0f);
@@ -62,7 +62,7 @@ Tensor composed(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor 
 
 }  // namespace
 
-// q [B, Lq, Hq, D], k [B, Lk, Hkv, D], v [B, Lk, Hkv, E]; the last query sees all keys.
+// q [B, Lq, Hq, D], k [B, Lk, Hkv, D], v [B, Lk, Hkv, E]; the last query attends to all keys.
 void mha_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
           std::optional<Tensor> alibi_slopes, float scale, bool is_causal) {
     INFINI_NEED_TENSORS(out, q, k, v);
@@ -105,7 +105,7 @@ void mha_varlen_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
     };
     if (block_table && *block_table) {
         const Tensor tables = whole(*block_table);
-        // Some callers give lengths in place of their sums.
+        // Some callers pass lengths instead of their cumulative sums.
         const Tensor counts = bounds == tables->shape()[0] ? bounds_k : lengths();
         return paged_attention_prefill_(out, q, heads_first(k), heads_first(v), tables, counts,
                                         bounds_q, slopes_of(alibi_slopes), scale);
@@ -113,7 +113,7 @@ void mha_varlen_(Tensor out, const Tensor &q, const Tensor &k, const Tensor &v,
     need_rank("mha_varlen_", "k", k, 3);
     const Size tokens = k->shape()[0];
     const Size longest = max_seqlen_k > 0 ? std::min(tokens, Size(max_seqlen_k)) : tokens;
-    // Packed keys are a cache of pages of one row, and a sequence's pages follow one another.
+    // Packed keys are a paged cache with one row per page; a sequence's pages are consecutive.
     const Tensor begins = part(bounds_k, 0, 0, bounds - 1)->view({bounds - 1, 1});
     const Tensor tables = make("add", {begins, count_from(q, longest, DataType::I32, 0, 1)});
     paged_attention_prefill_(out, q, k->unsqueeze(2), v->unsqueeze(2), tables, lengths(), bounds_q,

@@ -22,7 +22,7 @@ namespace {
 
 using collectives::Collective;
 
-// A collective takes tensors without gaps; others go through copies.
+// A collective takes contiguous tensors; others are copied.
 void run_dense(Collective collective) {
     const Tensor target = collective.recv;
     if (collective.send) collective.send = collective.send->contiguous();
@@ -66,7 +66,7 @@ void check_splits(const char *function, const char *argument, const Tensor &whol
         refuse_shape(function, argument, whole, std::to_string(sum_of(sizes)) + " rows");
 }
 
-// Numbers of elements are rows of a tensor of one dimension.
+// Element counts are rows of a one-dimensional tensor.
 Tensor flat(const Tensor &tensor) { return reshape(tensor, {tensor->numel()}); }
 
 // Lets `run` fill a tensor as one of one dimension.
@@ -121,7 +121,7 @@ Tensor allgather(const Tensor &input, size_t world_size, infinicclComm_t communi
     return output;
 }
 
-// Rank r brings split_sizes[r] rows.
+// Rank r contributes split_sizes[r] rows.
 void allgatherv_(Tensor output, const Tensor &input, const std::vector<size_t> &split_sizes,
                  infinicclComm_t communicator) {
     INFINI_NEED_TENSORS(output);
@@ -186,7 +186,7 @@ Tensor reduce_scatter(const Tensor &input, size_t world_size, infinicclReduceOp_
     return output;
 }
 
-// Rank r gets split_sizes[r] rows.
+// Rank r receives split_sizes[r] rows.
 void reduce_scatterv_(Tensor output, const Tensor &input, const std::vector<size_t> &split_sizes,
                       infinicclReduceOp_t op, infinicclComm_t communicator) {
     INFINI_NEED_TENSORS(output, input);

@@ -1,4 +1,4 @@
-// Tensors put together, repeated and filled.
+// Tensors concatenated, repeated and filled.
 #include "../call_arguments.h"
 #include "../layout.h"
 #include "infinicore/ops/broadcast_to.hpp"
@@ -76,7 +76,7 @@ Tensor concat_mla_q(const Tensor &ql_nope, const Tensor &q_pe) {
     return cat({ql_nope, q_pe}, -1);
 }
 
-// Sizes of -1 are the tensor's own.
+// A size of -1 keeps the tensor's size.
 Tensor broadcast_to(Tensor x, const std::vector<int64_t> &shape) {
     INFINI_NEED_TENSORS(x);
     Shape sizes(shape.begin(), shape.end());

@@ -1,4 +1,4 @@
-// Gates of several maps.
+// Gated activations that take several elementwise operators.
 #include "infinicore/ops/situ_and_mul.hpp"
 #include "steps.h"
 

@@ -1,4 +1,4 @@
-// Rows of a part of a vocabulary, and elements that are found by their values.
+// Embedding rows of a vocabulary shard, and elements selected by value.
 #include <cstdlib>
 #include <cstring>
 
@@ -101,7 +101,7 @@ void vocab_parallel_embedding_(Tensor output, const Tensor &indices, const Tenso
     const auto whole = [&](int64_t value) { return full(ids, DataType::I64, double(value)); };
     const Tensor is_own = make("less", {ids, whole(vocab_end)});
     const Tensor places = make("sub", {ids, whole(vocab_start)});
-    // Indices outside of the table give zeros.
+    // Out-of-range indices give zeros.
     const Tensor rows = make("where", {is_own, places, whole(-1)});
     Shape shape = indices->shape();
     shape.push_back(weight->shape()[1]);

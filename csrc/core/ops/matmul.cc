@@ -33,7 +33,7 @@ Shape product_shape(const char *function, const Tensor &a, const Tensor &b) {
     return shape;
 }
 
-// Matrices in one batch dimension.
+// Matrices with a single batch dimension.
 Tensor batched(const Tensor &tensor, const Shape &product) {
     Shape shape(product.begin(), product.end() - 2);
     Size batch = 1;
@@ -58,7 +58,7 @@ void matrix_rows(const char *function, const Tensor &out, const Tensor &input,
     const Tensor folded = reshape(input, {rows, width});
     const bool has_bias = bias && *bias;
     const bool fits = is_viewable(out, {rows, count});
-    // A graph joins the product with the sum when only the sum is seen outside.
+    // A graph fuses the product with the sum when only the sum is used.
     const bool is_apart = !fits || (has_bias && is_recording());
     const Tensor product = is_apart ? empty_like(out, {rows, count}) : out->view({rows, count});
     gemm_(product, folded, columns, alpha, 0.0f);
@@ -135,7 +135,7 @@ void bmm_strided_(Tensor output, const Tensor &a, const Tensor &b) {
 void baddbmm_(Tensor out, Tensor input, Tensor batch1, Tensor batch2, float beta, float alpha) {
     INFINI_NEED_TENSORS(out, input, batch1, batch2);
     if (beta == 0) return gemm_(out, batch1, batch2, alpha, beta);
-    // What out begins with must not change the matrices.
+    // Initialising out must not change the matrices.
     const bool is_apart = !memories_meet(*out->memory(), *batch1->memory()) &&
                           !memories_meet(*out->memory(), *batch2->memory());
     const Tensor sum = is_apart ? out : empty_like(out, out->shape());

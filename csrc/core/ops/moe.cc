@@ -1,4 +1,5 @@
-// Mixtures of experts: gates with results of given sizes, and experts with a tensor for each weight.
+// Mixtures of experts: gates with results of given sizes, and experts whose weights are separate
+// tensors.
 #include <map>
 
 #include "../layout.h"
@@ -44,7 +45,8 @@ Tensor addresses_of(const std::string &argument, const std::vector<Tensor> &weig
                                       hidden->device().toString());
         addresses.push_back(int64_t(reinterpret_cast<intptr_t>(weight->data())));
     }
-    // Weights stay where they are, so a thread makes each table once, outside of recordings.
+    // The addresses of weights do not change, so a thread makes each table once, outside of
+    // recordings.
     static thread_local std::map<std::pair<size_t, std::vector<int64_t>>, Tensor> tables;
     const Device device = hidden->device();
     const auto key = std::pair(std::hash<Device>()(device), addresses);

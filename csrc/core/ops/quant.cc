@@ -49,7 +49,7 @@ struct Quantised {
     Tensor codes, scales;
 };
 
-// Rows as int8, each with its scale max |x| / 127.
+// Rows quantised to int8, each with the scale max |x| / 127.
 Quantised quantised(const Tensor &rows) {
     Tensor codes = empty_like(rows, rows->shape(), DataType::I8);
     Tensor scales = empty_like(rows, {rows->shape()[0], 1}, DataType::F32);
@@ -156,7 +156,7 @@ void dynamic_scaled_int8_quant_(Tensor output, const Tensor &input, Tensor input
     const Quantised made =
         quantised(rows_of("dynamic_scaled_int8_quant_", input, input->shape().back()));
     store("dynamic_scaled_int8_quant_", "output", output, made.codes->view(input->shape()));
-    // A scale for each row, in the rows' order.
+    // One scale per row.
     const Size rows = made.scales->numel();
     if (input_scales->numel() != rows)
         refuse_shape("dynamic_scaled_int8_quant_", "input_scales", input_scales,

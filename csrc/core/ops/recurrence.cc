@@ -1,4 +1,4 @@
-// Recurrences that return their results alone: a final state that no pool takes is dropped.
+// Recurrences that return only their results: a final state without a pool is dropped.
 #include "infinicore/ops/causal_conv1d.hpp"
 #include "infinicore/ops/chunk_gated_delta_rule.hpp"
 #include "infinicore/ops/kimi_delta_attention.hpp"
@@ -12,7 +12,7 @@ using namespace detail;
 
 namespace {
 
-// Room for the state of each sequence, unless they go back to their pool.
+// Memory for the state of each sequence, unless the states are written to their pool.
 std::optional<Tensor> final_state_for(const Tensor &state, const Tensor &sequences,
                                       const std::optional<Tensor> &bounds,
                                       const std::optional<Tensor> &places) {
@@ -23,7 +23,7 @@ std::optional<Tensor> final_state_for(const Tensor &state, const Tensor &sequenc
     return empty_like(state, std::move(shape));
 }
 
-// Queries, keys and values of one token may come without the dimension of time.
+// Queries, keys and values of a single token may omit the time dimension.
 Tensor with_time(const Tensor &tensor) {
     return tensor->ndim() == 3 ? tensor->unsqueeze(1) : tensor;
 }
