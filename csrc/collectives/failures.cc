@@ -21,7 +21,7 @@ struct Failures {
     std::atomic<size_t> count{0};          // of these: host waits look at it first
     std::atomic<bool> has_vendors{false};  // communicators to query
     std::string first;                     // the first one that this process did not cause
-    bool reported = false;                 // whether a thread is polling
+    bool reported = false;                 // whether the handlers are installed
     pid_t process = 0;
 
     static Failures &get() {
@@ -133,7 +133,7 @@ void report_failures_of(const Comm &comm) {
     Failures &failures = Failures::get();
     std::lock_guard guard(failures.lock);
     if (!comm.table().run) failures.has_vendors = true;
-    failures.process = getpid();  // a child inherits the handler, but not what its parent has made
+    failures.process = getpid();  // a child has the handler, but no communicators
     if (!failures.reported) begin_to_report(failures);
 }
 

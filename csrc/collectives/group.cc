@@ -46,7 +46,7 @@ infiniStatus_t run_together(const char *function,
     }
     run(0);
     for (std::thread &thread : threads) thread.join();
-    if (statuses[0] != INFINI_STATUS_SUCCESS) return statuses[0];  // its words are here already
+    if (statuses[0] != INFINI_STATUS_SUCCESS) return statuses[0];  // its message is already set
     for (size_t i = 1; i < tasks.size(); ++i)
         if (statuses[i] != INFINI_STATUS_SUCCESS)
             return infiniRecordFailure(function, statuses[i], sentences[i].c_str());

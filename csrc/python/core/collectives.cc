@@ -1,5 +1,5 @@
-// Collectives of recordings, and a short way for all others: what it does not take, infinicore.ccl
-// looks at more closely.
+// Collectives of recordings, and a fast path for all others: calls that it does not accept are
+// checked by infinicore.ccl.
 #include "infinicore/collectives.hpp"
 
 #include "collective_call.h"
@@ -30,7 +30,7 @@ void collective(int kind, nb::object send, nb::object recv, uintptr_t comm, int 
     collectives::run(made);
 }
 
-// What a communicator of infinicore.ccl calls its operations with.
+// What a communicator of infinicore.ccl passes to its operations.
 struct Caller {
     infinicclComm_t comm;
     int ranks, rank;

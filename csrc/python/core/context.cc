@@ -28,7 +28,7 @@ nb::dict stats_of(nb::handle device) {
     return made;
 }
 
-// Device types that are there: (name, type, count).
+// Device types with devices: (name, type, count).
 nb::list kinds() {
     nb::list made;
     for (int i = 0; i < infinirtGetBackendCount(); ++i) {
@@ -52,7 +52,7 @@ void bind_context(nb::module_ &m) {
     m.def("stream_on", [](nb::handle device) {
         return reinterpret_cast<uintptr_t>(core::stream_of(core::runtime_of(device_from(device))));
     });
-    // Another stream for the current device's work; 0: its own again. Returns the one before.
+    // Sets the stream for the current device's work; 0: its own stream. Returns the previous one.
     m.def("set_stream", [](uintptr_t stream) {
         core::current_runtime();
         core::ThreadState &thread = core::thread_state();

@@ -7,7 +7,7 @@ using namespace nanobind::literals;
 namespace infini::python {
 namespace {
 
-// Classes of the package, which it keeps for as long as the process lives.
+// Classes of the package, which live as long as the process.
 PyObject *device_class, *underlying_device_class, *device_type_class, *dtype_class;
 
 bool is_a(void *object, PyObject *of_class) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kCuda = 2, kRocm = 10;
 
-// Several vendors' devices are called CUDA's: they are numbered one after the other.
+// The devices of several vendors are CUDA devices in DLPack: they are numbered consecutively.
 constexpr Type kCudaLike[] = {Type::NVIDIA, Type::METAX, Type::ILUVATAR,
                               Type::HYGON,  Type::QY,    Type::ALI};
 
@@ -41,7 +41,7 @@ std::optional<Device> device_of(const dlpack::Device &device) {
         }
     if (device.type == kRocm && left < infinicore::context::getDeviceCount(Type::HYGON))
         return Device{Type::HYGON, left};
-    // Devices that DLPack has no number for: the thread's own kind.
+    // Device types without a DLPack number: the thread's current type.
     const Device here = infinicore::context::getDevice();
     if (device.type == dlpack::kExtension && here.getType() != Type::CPU)
         return Device{here.getType(), size_t(device.index)};

@@ -1,5 +1,4 @@
-// Tensors over the memory of others: of an address, of a library's tensor, of anything with a
-// buffer.
+// Tensors over foreign memory: an address, another library's tensor, or any object with a buffer.
 #include "exchange.h"
 
 #include <nanobind/stl/string.h>
@@ -37,7 +36,7 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
 
 namespace {
 
-// Work in the stream may still use the memory, and may call Python: the lock is given up for it.
+// Work in the stream may still use the memory, and may call Python, so the GIL is released.
 void wait_without_lock(DeviceRuntime &runtime) {
     Unlocked released;
     infinicore::detail::DeviceScope scope(runtime);
@@ -60,13 +59,13 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
         };
     Tensor made =
         over(data, std::move(shape), std::move(strides), dtype, device, std::move(let_go));
-    if (is_owned) owner.release();  // the memory has it now
+    if (is_owned) owner.release();  // now owned by the memory
     return made;
 }
 
 namespace {
 
-// After a query that failed: the error of the usual wait, or else that of the query.
+// After a failed query: the error of the usual wait, or else that of the query.
 [[noreturn]] void raise_of_stream(DeviceRuntime &runtime, const char *function) {
     {
         Unlocked released;
@@ -114,12 +113,12 @@ Device device_from_dlpack(const dlpack::Device &device, const char *function) {
                 function, int(device.type), int(device.index));
 }
 
-// What is known of the order of the lender's work and ours.
+// How the lender's work is ordered with ours.
 struct Order {
     enum Kind {
         Unknown,  // the device is waited for
-        Ours,     // the lender has put its work before our stream's
-        Streams   // the lender's stream is known: each waits for the other, and the host for none
+        Ours,     // the lender has ordered its work before our stream's
+        Streams   // the streams wait for each other; the host does not wait
     } kind = Unknown;
     infinirtStream_t lender = nullptr;
 };
@@ -134,7 +133,7 @@ void begin_loan(DeviceRuntime &runtime, Order &order, const char *function) {
     infinicore::detail::check(infinirtDeviceSynchronize(), function);
 }
 
-// The lender may use the memory again when it likes: behind our work.
+// The lender may use the memory again at any time, so that use is ordered after our work.
 void end_loan(DeviceRuntime &runtime, const Order &order) {
     if (order.kind != Order::Streams || runtime.is_cpu() ||
         !put_behind(runtime, order.lender, stream_of(runtime)))
@@ -172,7 +171,7 @@ Tensor take(Managed *managed, bool readonly, const char *function, Order order =
     }
 }
 
-// The types that were seen, with their tables; those of a few libraries.
+// The types seen so far, with their tables; only a few libraries have one.
 const dlpack::Exchange *exchange_of(PyTypeObject *type) {
     constexpr size_t kMost = 8;
     static struct {
@@ -214,7 +213,7 @@ Tensor from_capsule(nb::handle capsule, const char *function, Order order = {}) 
     return take(managed, false, function, order);
 }
 
-// False: the object does not lend by DLPack.
+// False: the object does not support DLPack.
 bool borrow(nb::handle source, const char *function, Tensor &made) {
     if (const dlpack::Exchange *table = exchange_of(Py_TYPE(source.ptr()))) {
         dlpack::ManagedVersioned *managed = nullptr;
@@ -244,7 +243,7 @@ bool borrow(nb::handle source, const char *function, Tensor &made) {
                                   nb::cast<int32_t>(nb::object(place[1]))};
         const Device device = device_from_dlpack(lent, function);
         if (device.getType() != Device::Type::CPU) {
-            // Its work comes before ours; 1 is how CUDA calls its default stream.
+            // Its work is ordered before ours; 1 is CUDA's default stream.
             auto handle = reinterpret_cast<uintptr_t>(stream_of(runtime_of(device)));
             stream = nb::int_(handle ? handle : 1);
             order.kind = Order::Ours;
@@ -255,7 +254,7 @@ bool borrow(nb::handle source, const char *function, Tensor &made) {
             source.attr("__dlpack__")("stream"_a = stream, "max_version"_a = nb::make_tuple(1, 0));
     } catch (nb::python_error &error) {
         if (!error.matches(PyExc_TypeError)) throw;
-        // A lender from before the versions.
+        // A producer that predates DLPack's versions.
         capsule = stream.is_none() ? source.attr("__dlpack__")()
                                    : source.attr("__dlpack__")("stream"_a = stream);
     }
@@ -281,8 +280,8 @@ nb::object from_dlpack(nb::handle source) {
 
 // ---- Anything with memory -----------------------------------------------------------------------
 
-// The buffer protocol and __array_interface__ first: NumPy lends element types there that DLPack
-// has not got.
+// The buffer protocol and __array_interface__ first: NumPy exports element types there that DLPack
+// lacks.
 nb::object from_object(nb::handle source, const std::string &function) {
     const char *name = function.c_str();
     if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));
@@ -298,7 +297,7 @@ nb::object from_object(nb::handle source, const std::string &function) {
                "infinicore.tensor()");
     Shape shape(view->shape(), view->shape() + view->ndim());
     Strides strides(view->strides(), view->strides() + view->ndim());
-    // Both are kept: the look (a buffer that is lent out) and the object itself.
+    // Both are kept: the view (an exported buffer) and the object itself.
     return wrap(over(view->data, std::move(shape), std::move(strides), DataType(view->dtype),
                      view->foreign ? Device::cpu() : infinicore::context::getDevice(),
                      nb::object(nb::make_tuple(keeper, nb::borrow(source)))));

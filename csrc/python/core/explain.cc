@@ -20,7 +20,7 @@ nb::object given_arguments(PyObject *const *args, size_t count) {
 
 void explain_error(PyObject *function, PyObject *const *args, size_t flags, PyObject *keywords) {
     if (!error_hook) return;
-    nb::python_error error;  // takes the one that is set
+    nb::python_error error;  // takes the exception that is set
     nb::object value = nb::borrow(error.value());
     if (error.traceback().is_valid())
         PyException_SetTraceback(value.ptr(), error.traceback().ptr());
@@ -31,8 +31,8 @@ void explain_error(PyObject *function, PyObject *const *args, size_t flags, PyOb
                                              keywords ? keywords : Py_None, nullptr)
                                        : nullptr;
     if (!found && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
-        return;                 // an interrupt, say
-    if (!found) PyErr_Clear();  // the error itself is worth more than an error about it
+        return;                 // e.g. an interrupt
+    if (!found) PyErr_Clear();  // the original error is more useful than one about explaining it
     nb::object other = nb::steal(found);
     if (!found || other.is(value))
         error.restore();

@@ -62,7 +62,7 @@ void describe(const Tensor &tensor, dlpack::Tensor &lent) {
             0};
 }
 
-// What a borrower holds. It may let go in any thread: freeing memory needs no interpreter.
+// What a borrower holds. It may release it in any thread: freeing memory needs no interpreter.
 template <class Managed>
 struct Loan {
     Managed managed{};
@@ -89,7 +89,7 @@ Managed *lend(const Tensor &tensor) {
 
 template <class Managed>
 nb::object capsule_of(Managed *managed, const char *name) {
-    // Nobody took it: the loan ends with the capsule.
+    // The capsule was not consumed, so the loan ends with it.
     PyObject *capsule = PyCapsule_New(managed, name, [](PyObject *self) {
         const char *given = PyCapsule_GetName(self);
         if (given && std::strncmp(given, "used_", 5) == 0) return;
@@ -103,9 +103,9 @@ nb::object capsule_of(Managed *managed, const char *name) {
     return nb::steal(capsule);
 }
 
-// What is queued for the tensor comes before what the borrower does in its stream, and its memory
-// goes to nobody else before that is done. CUDA's numbers of streams: none or 1 for the default
-// stream, -1 for a borrower that wants no order.
+// Work queued for the tensor is ordered before the borrower's work in its stream, and the memory is
+// not reused before that has finished. CUDA's stream numbers: none or 1 for the default stream, -1
+// for a borrower that does its own ordering.
 void order_for(const Tensor &lent, nb::handle stream) {
     core::DeviceRuntime &runtime = core::runtime_of(lent->device());
     infinirtStream_t borrower = nullptr;
@@ -161,7 +161,7 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
 
 // ---- The table of C functions -------------------------------------------------------------------
 
-// Runs `body`; its exceptions become Python's.
+// Runs `body` and translates its exceptions to Python's.
 template <class Body>
 int guarded(const Body &body) {
     try {
@@ -180,7 +180,7 @@ const Tensor &lendable(void *object) {
         throw nb::type_error("expected an infinicore.Tensor");
     const Tensor &tensor = tensor_of(static_cast<PyObject *>(object));
     refuse_while_recording("__dlpack__");
-    // A device's tensor is used in the stream that current_stream names.
+    // A device tensor is used in the stream that current_stream returns.
     if (tensor->device().getType() == Device::Type::CPU) wait_for(tensor);
     return tensor;
 }
@@ -269,7 +269,7 @@ void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
                    (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS ||
                    (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS))
         throw nb::buffer_error("the tensor has gaps: use contiguous() first");
-    // Of several dimensions without gaps, the last is the fastest.
+    // A contiguous tensor of several dimensions is row-major.
     size_t wide = 0;
     for (size_t size : tensor->shape()) wide += size > 1;
     if (wide > 1 && (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS)
@@ -281,7 +281,7 @@ void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
         (*numbers)[i] = Py_ssize_t(tensor->shape()[i]);
         (*numbers)[rank + i] = tensor->strides()[i] * Py_ssize_t(bytes);
     }
-    // The protocol has no null addresses, not even for no bytes.
+    // The protocol does not allow null addresses, even for empty buffers.
     static char nothing;
     view->buf = tensor->numel() ? static_cast<void *>(tensor->data_to_write()) : &nothing;
     view->len = Py_ssize_t(tensor->nbytes());

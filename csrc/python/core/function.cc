@@ -89,7 +89,7 @@ using infinicore::detail::thread_state;
 
 constexpr size_t kMostRecipes = 1024;
 
-// Shared: a call goes on with its recipe while another one drops them all.
+// Shared: a call keeps its recipe while another one drops them all.
 using Recipes =
     std::unordered_map<std::string, std::shared_ptr<const Recipe>, SignatureHash, std::equal_to<>>;
 
@@ -102,16 +102,16 @@ struct Function {
     std::string *name;
     std::vector<Parameter> *parameters;
     size_t positional;
-    size_t out;  // the parameter of this name; behind all of them if there is none
+    size_t out;  // the parameter of this name; one past the last if there is none
     Recipes *recipes;
     size_t traces;
     unsigned epoch;
 };
 
-// What every recipe depends on, such as the usual type of floats, has changed so many times.
+// How often the state that all recipes depend on, such as the default float type, has changed.
 unsigned epoch = 0;
 
-// Destroying a recipe may call Python, and that this function: the table is empty by then.
+// Destroying a recipe may call Python, which may call this function, so the table is emptied first.
 void forget_recipes(Function &self) {
     Recipes gone;
     gone.swap(*self.recipes);
@@ -143,7 +143,7 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
                                                     : tensor_of(arguments.tensors[0])->device();
-    // While code is compiled for it others go on, and may give an object another tensor.
+    // Other threads run while code is compiled for it, and may give an object another tensor.
     std::vector<Tensor> before;
     for (size_t i = 0; i < arguments.tensors.size(); ++i)
         before.push_back(tensor_of(arguments.tensors[i]));
@@ -272,7 +272,7 @@ PyObject *represent(PyObject *self) {
     return PyUnicode_FromFormat("<function %s>", reinterpret_cast<Function *>(self)->name->c_str());
 }
 
-// A body may hold the function that it belongs to: such cycles are the collector's.
+// A body may hold its own function; the garbage collector handles such cycles.
 int traverse(PyObject *object, visitproc visit, void *arg) {
     auto *self = reinterpret_cast<Function *>(object);
     Py_VISIT(Py_TYPE(object));
@@ -284,7 +284,7 @@ int traverse(PyObject *object, visitproc visit, void *arg) {
 int clear(PyObject *object) {
     auto *self = reinterpret_cast<Function *>(object);
     Py_CLEAR(self->dict);
-    // Something that is left may still call it.
+    // A remaining reference may still call it.
     PyObject *body = std::exchange(self->body, nb::none().release().ptr());
     Py_XDECREF(body);
     return 0;

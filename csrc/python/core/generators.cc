@@ -16,7 +16,7 @@ void bind_generators(nb::module_ &m) {
     m.def(
         "default_sequence", [] { return &infinicore::detail::default_generator(); },
         nb::rv_policy::reference);
-    // Whoever calls it holds the sequence, and calls it again with None.
+    // The caller keeps the sequence alive, and calls this again with None.
     m.def("draw_from", infinicore::detail::set_thread_generator, "sequence"_a.none());
 }
 

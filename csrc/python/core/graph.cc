@@ -1,4 +1,4 @@
-// Graphs: what was recorded, to inspect and to run.
+// Recorded graphs, to inspect and to run.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -60,8 +60,8 @@ Graph::State::Names names_from(nb::dict names) {
     return made;
 }
 
-// A capture may wait for other ranks, which are threads that need the lock; and the end of a graph
-// for its last run, in which others take part.
+// A capture may wait for other ranks, which are threads that need the GIL. Destroying a graph waits
+// for its last run, in which other ranks take part.
 std::shared_ptr<Graph> without_lock(std::shared_ptr<Graph> made) {
     Graph *graph = made.get();
     return {graph, [made = std::move(made)](Graph *) mutable {
@@ -124,7 +124,7 @@ void bind_graph(nb::module_ &m) {
         .def_prop_ro(
             "segments",
             [](const Graph &g) {
-                nb::list made;  // (first node, behind the last, captured, why not)
+                nb::list made;  // (first node, one past the last, captured, reason if not)
                 for (const auto &segment : g.state().segments())
                     made.append(nb::make_tuple(segment.begin, segment.end,
                                                segment.captured != nullptr, segment.reason));

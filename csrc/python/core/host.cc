@@ -111,7 +111,7 @@ nb::bytes to_bytes(const Tensor &tensor) {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-// A tensor of its own with these elements, also while this thread records: it is a constant then.
+// A new tensor with these elements; while this thread records, it is a constant.
 Tensor copy_to(const Tensor &source, const Device &device) {
     core::DeviceRuntime &runtime = core::runtime_of(device);
     if (runtime.is_cpu()) wait_before(runtime);  // the copy itself waits
@@ -127,8 +127,8 @@ Tensor copy_to(const Tensor &source, const Device &device) {
     return made;
 }
 
-// Where memory of the host is for a copy to a device: any CPU has it, and then no other is waited
-// for.
+// The device of host memory that is copied to a device. Any CPU device will do, so no other one is
+// waited for.
 Device host_beside(const Device &device) {
     return device.getType() == Device::Type::CPU ? device : Device::cpu();
 }
@@ -146,7 +146,7 @@ nb::object from_host(nb::handle source, nb::handle device, const std::string &fu
     return wrap(copy_to(there, target));
 }
 
-// Elements from bytes: their buffer is compact.
+// Elements from bytes, which are contiguous.
 nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::handle device) {
     View view;
     view.inspect(source, "from_bytes");
@@ -173,7 +173,7 @@ size_t encode(PyObject *number, DataType dtype, std::byte *to) {
     return infinicore::dsize(dtype);
 }
 
-// A tensor of the numbers of a flat list.
+// A tensor from a flat list of numbers.
 nb::object from_numbers(nb::list numbers, nb::handle size, nb::handle dtype, nb::handle device) {
     const DataType type = dtype_from(dtype);
     const Device target = device_from(device);
@@ -187,7 +187,7 @@ nb::object from_numbers(nb::list numbers, nb::handle size, nb::handle dtype, nb:
     return wrap(copy_to(there, target));
 }
 
-// A tensor of no dimensions with this value; also while a trace or a recording is going on.
+// A zero-dimensional tensor with this value; also during a trace or a recording.
 nb::object constant(nb::handle number, nb::handle dtype, nb::handle device) {
     const DataType type = dtype_from(dtype);
     if (core::kind_of(type) == core::NumberKind::Complex) {
@@ -218,7 +218,7 @@ void copy_from(const Tensor &self, const Tensor &source) {
     self->copy_from(source);
 }
 
-// A copy into pinned memory that the caller does not wait for. False: this one needs a wait.
+// An asynchronous copy into pinned memory. False: this copy must be waited for.
 bool copy_later(const Tensor &self, const Tensor &source) {
     bool alike = self->dtype() == source->dtype() && self->shape() == source->shape() &&
                  self->is_contiguous() && source->is_contiguous();
@@ -235,7 +235,7 @@ bool copy_later(const Tensor &self, const Tensor &source) {
     return true;
 }
 
-// False: they differ in shape, type or device, so that more has to be done.
+// False: they differ in shape, type or device, so a plain copy is not enough.
 bool copy_alike(const Tensor &self, nb::handle source) {
     if (!is_tensor(source.ptr())) return false;
     const Tensor &from = tensor_of(source.ptr());
@@ -246,7 +246,7 @@ bool copy_alike(const Tensor &self, nb::handle source) {
     return true;
 }
 
-// Whether an element of one may be one of the other. Without addresses only the memories say.
+// Whether the two may share an element. Without addresses only the memories are compared.
 bool may_overlap(const Tensor &a, const Tensor &b) {
     if (a->memory() == b->memory()) return true;
     if (!a->memory()->is_placed() || !b->memory()->is_placed()) return false;
@@ -254,7 +254,7 @@ bool may_overlap(const Tensor &a, const Tensor &b) {
     return first < second + b->memory()->size() && second < first + a->memory()->size();
 }
 
-// The coordinates of the elements that are not 0, as rows.
+// The coordinates of the nonzero elements, as rows.
 nb::object argwhere(const Tensor &tensor) {
     Tensor made;
     {

@@ -23,7 +23,7 @@ struct Dim {
     std::ptrdiff_t stride;
 };
 
-// The dimensions from the largest stride to the smallest, joined where strides allow it: the order
+// The dimensions from the largest stride to the smallest, merged where strides allow it: the order
 // of the elements does not matter here.
 std::vector<Dim> dims_of(const TensorImpl &tensor) {
     std::vector<Dim> sorted, joined;
@@ -80,7 +80,7 @@ struct Signs {
 #define INFINI_FOR_MACHINES
 #endif
 
-// Whether all are from 0 to size - 1, as most indices are: less work.
+// Whether all are from 0 to size - 1: the common case, which is faster to check.
 INFINI_FOR_MACHINES bool are_plain(const int64_t *values, size_t count, uint64_t size) {
 #if defined(__x86_64__)
     uint64_t signs = 0;
@@ -88,7 +88,8 @@ INFINI_FOR_MACHINES bool are_plain(const int64_t *values, size_t count, uint64_t
         signs |= uint64_t(values[i]) | (size - 1 - uint64_t(values[i]));
     return int64_t(signs) >= 0;
 #else
-    // Upper words are 0, and lower ones have a greatest: there is a vector instruction for that.
+    // The upper words must be 0, and the lower ones below size: their maximum is one vector
+    // instruction.
     if (size > UINT32_MAX || std::endian::native != std::endian::little) return false;
     const auto *words = reinterpret_cast<const uint32_t *>(values);
     uint32_t upper = 0, most = 0;
@@ -147,7 +148,7 @@ void with_integer(DataType dtype, const Visit &visit) {
                 index.ptr(), dim, size);
 }
 
-// Raises for an index that is none of a dimension of this size. Whether some are negative.
+// Raises for an index that is out of range for this size. Returns whether some are negative.
 bool check_indices(const Tensor &tensor, long long size, int dim) {
     if (tensor->numel() == 0) return false;
     const Tensor host = on_host(tensor, "indexing");
@@ -171,8 +172,8 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     return signs.has_negative();
 }
 
-// The usual index, checked in one call: I64 for the first dimension. None: it is another key;
-// else whether some are negative, or may be: the host does not wait for a device to see them.
+// The usual index, checked in one call: I64 for the first dimension. None: another kind of key;
+// else whether some are negative, or may be: the host does not wait for a device to check.
 nb::object check_rows(const Tensor &tensor, nb::handle key) {
     if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
     const Tensor &index = tensor_of(key.ptr());

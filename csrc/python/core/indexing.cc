@@ -46,7 +46,7 @@ private:
         if (item == Py_None || item == Py_Ellipsis || PySlice_Check(item)) return true;
         if (PyLong_Check(item)) return !PyBool_Check(item);
         if (!PyIndex_Check(item) || is_tensor(item)) return false;
-        // Arrays only say when they are asked whether they are one integer.
+        // Arrays have to be asked whether they are a single integer.
         nb::object number = nb::steal(PyNumber_Index(item));
         if (!number.is_valid()) PyErr_Clear();
         return number.is_valid();

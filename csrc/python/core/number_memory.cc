@@ -1,7 +1,7 @@
-// Numbers where kernels can read them.
+// Scalars in memory that kernels can read.
 //
 // On a device a copy from the host would make the stream wait, or need pinned memory and an event
-// each time. So the numbers that programs use stay there: they are few.
+// each time. Programs use few scalars, so these stay on the device.
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -31,7 +31,7 @@ public:
         stage_ = runtime.pinned.allocate(kStep, stream_);
     }
 
-    // Null: there are too many.
+    // Null: the table is full.
     std::shared_ptr<Memory> find(uint64_t element, size_t bytes) {
         auto &known = known_[bytes];
         auto found = known.find(element);
@@ -75,7 +75,7 @@ std::shared_ptr<Memory> new_memory(core::DeviceRuntime &runtime, uint64_t elemen
     std::shared_ptr<Memory> stage;
     if (!runtime.is_cpu()) {
         stage =
-            runtime.pinned.allocate(bytes, stream);  // is not used again before the copy is done
+            runtime.pinned.allocate(bytes, stream);  // is not reused before the copy has finished
         from = std::memcpy(stage->data(), &element, bytes);
     }
     core::check(infinirtMemcpyAsync(memory->data(), from, bytes, INFINIRT_MEMCPY_H2D, stream),

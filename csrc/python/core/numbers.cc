@@ -14,8 +14,8 @@ using infinicore::DataType;
 
 namespace {
 
-// Rounds to a float with few bits, to nearest and to even. `fraction` and `exponent` are the
-// numbers of bits; e4m3fn has no infinity.
+// Rounds to a narrow float, to nearest even. `fraction` and `exponent` are bit counts; e4m3fn has
+// no infinity.
 uint32_t narrow_float(double value, int exponent_bits, int fraction_bits, bool has_infinity) {
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const uint32_t sign = std::signbit(value) ? 1u << (exponent_bits + fraction_bits) : 0;

@@ -1,6 +1,5 @@
-// Python's functions with the other names of their parameters: a callable that hands its arguments
-// on, after renaming keywords, and whose errors are its own. `Function` does the same for those that
-// are traced.
+// Aliases of parameter names for functions in Python: a callable that renames keywords, forwards
+// its arguments and raises its own errors. `Function` does the same for traced functions.
 #include "other_names.h"
 
 #include <structmember.h>
@@ -19,7 +18,7 @@ struct Renaming {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *dict;
     PyObject *inner;
-    PyObject *parameters;  // a tuple of their names
+    PyObject *parameters;  // a tuple of the parameters' names
 };
 
 bool has_parameter(const Renaming &self, const char *name) {
@@ -37,7 +36,7 @@ bool is_parameter(const Renaming &self, PyObject *keyword) {
     return false;
 }
 
-// The keywords with the parameters' names; null: an exception is set.
+// The keywords renamed to the parameters' names; null: an exception is set.
 PyObject *renamed(const Renaming &self, PyObject *keywords) {
     const Py_ssize_t count = PyTuple_Size(keywords);
     PyObject *made = nullptr;
@@ -46,7 +45,7 @@ PyObject *renamed(const Renaming &self, PyObject *keywords) {
         if (is_parameter(self, keyword)) continue;
         const auto has = [&](const char *name) { return has_parameter(self, name); };
         const char *meant = meant_parameter(keyword, has);
-        if (!meant) continue;  // the function refuses it
+        if (!meant) continue;  // the function reports it
         for (Py_ssize_t k = 0; k < count; ++k) {
             PyObject *other = PyTuple_GetItem(made ? made : keywords, k);
             if (PyUnicode_CompareWithASCIIString(other, meant) != 0) continue;

@@ -108,7 +108,7 @@ void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::
     core::perform(made, arguments);
 }
 
-// Another tensor's place and layout, in the same object: what torch's set_ does.
+// Gives the object another tensor's memory and layout, as torch's set_ does.
 void rebind(nb::handle tensor, nb::handle other) {
     if (!is_tensor(tensor.ptr()) || !is_tensor(other.ptr()))
         throw nb::type_error("set_: expected tensors");

@@ -48,7 +48,7 @@ Source Recipe::source_of(const Location &place, const std::vector<Tensor> &metas
 bool Recipe::add_result(nb::handle object, const std::vector<Tensor> &metas) {
     Result result;
     if (!is_tensor(object.ptr())) {
-        // A plain value follows from the layouts, as the steps do. Others may hold tensors.
+        // A plain value depends only on the layouts, as the steps do. Others may hold tensors.
         PyObject *value = object.ptr();
         if (value != Py_None && !PyLong_Check(value) && !PyFloat_Check(value) &&
             !PyUnicode_Check(value) && !is_dtype(object))
@@ -89,7 +89,7 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
     if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result)) {
         container_ = nb::borrow(nb::handle((PyObject *)Py_TYPE(result.ptr())));
         const bool is_exact = PyTuple_CheckExact(result.ptr()) || PyList_CheckExact(result.ptr());
-        if (!is_exact && !nb::hasattr(container_, "_make")) return false;  // made somehow else
+        if (!is_exact && !nb::hasattr(container_, "_make")) return false;  // made in another way
         for (nb::handle each : result) leaves.push_back(nb::borrow(each));
     } else {
         container_ = nb::none();

@@ -43,7 +43,8 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     core::Call call = call_from(index, run, attributes, scalars);
     const core::Row &row = *call.row;
     const core::RunRow &running = row.runs[run];
-    // While others go on they may give a tensor's object another one (set_): these stay.
+    // Other threads may give a tensor's object another tensor (set_) meanwhile; these references
+    // stay.
     std::vector<Tensor> held;
     const auto hold = [&](const Tensor &tensor) { return &*held.emplace_back(tensor); };
     std::vector<std::vector<const TensorImpl *>> given;
@@ -63,7 +64,7 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     }
     std::shared_ptr<const core::Step> made;
     {
-        // A device may have code compiled for it, which takes long: others go on meanwhile.
+        // Compiling code for a device may take long, so the GIL is released.
         Unlocked released;
         made = core::describe(row, run, given, std::move(call.attributes), std::move(call.scalars));
     }
@@ -93,7 +94,7 @@ core::Operand operand_of(nb::handle object) {
     return {int(tensor->dtype()), {shape.begin(), shape.end()}};
 }
 
-// Shapes of inputs that are to be expanded (no dtype), and of results that are absent.
+// Shapes of inputs to expand (no dtype), and of absent results.
 nb::list infer(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars) {
     const core::Call call = call_from(index, run, attributes, scalars);
     std::vector<std::vector<core::Operand>> operands;

@@ -10,7 +10,7 @@ bool put_behind(infinicore::detail::DeviceRuntime &runtime, infinirtStream_t lat
     if (infinirtEventCreateWithFlags(&event, INFINIRT_EVENT_DISABLE_TIMING)) return false;
     const bool done =
         !infinirtEventRecord(event, earlier) && !infinirtStreamWaitEvent(later, event);
-    infinirtEventDestroy(event);  // it lives on until it has happened
+    infinirtEventDestroy(event);  // the driver keeps it until it has completed
     return done;
 }
 

@@ -63,9 +63,9 @@ const char *role_of(const Tensor &tensor) {
 bool has_methods = false;
 
 // Functions of the package are methods of its tensors. They are imported with the first tensor,
-// whoever makes it: a pickle, a file, another library.
+// whether it comes from a pickle, a file or another library.
 void attach_methods() {
-    thread_local bool is_attaching = false;  // what is imported makes tensors, too
+    thread_local bool is_attaching = false;  // the imported modules create tensors, too
     if (is_attaching) return;
     is_attaching = true;
     try {

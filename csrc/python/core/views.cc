@@ -1,5 +1,5 @@
-// Views: other layouts of the same memory. What is asked for is checked here, so the layouts made
-// are inside the memory by construction.
+// Views: other layouts of the same memory. Arguments are checked here, so the resulting layouts are
+// inside the memory by construction.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -40,7 +40,7 @@ bool restride(const Tensor &tensor, const Shape &shape, Strides &strides) {
         strides = infinicore::contiguous_strides(shape);
         return true;
     }
-    // Runs of old dimensions that are one piece are matched with runs of new ones, from the back.
+    // Runs of contiguous old dimensions are matched with runs of new ones, from the last dimension.
     auto next = std::ptrdiff_t(shape.size()) - 1;
     Stride base = 1;
     size_t run = 1, covered = 1;
@@ -108,7 +108,7 @@ nb::object try_view(const Tensor &tensor, const nb::args &args) {
     return view(tensor, std::move(shape), std::move(strides));
 }
 
-// The same bytes as elements of another type; the last dimension makes up for other sizes.
+// The same bytes as elements of another type; the last dimension's size is scaled accordingly.
 nb::object view_dtype(const Tensor &tensor, DataType dtype) {
     const size_t old = tensor->element_size(), now = infinicore::dsize(dtype);
     Shape shape = tensor->shape();
@@ -232,7 +232,7 @@ nb::object expand(const Tensor &tensor, const nb::args &args) {
                   i, shape[i], old);
         if (!is_new && shape[i] == old) strides[i] = tensor->strides()[i - front];
     }
-    // What no memory could hold can't be counted either.
+    // An element count that exceeds any memory would overflow.
     infinicore::detail::extent_of("expand", shape, strides, tensor->dtype());
     return view(tensor, std::move(shape), std::move(strides));
 }
@@ -304,7 +304,7 @@ void bind_views(nb::module_ &m) {
     def("narrow", narrow, "dim"_a, "start"_a, "length"_a);
     def("select", select, "dim"_a, "index"_a);
     def("as_strided", as_strided, "size"_a, "stride"_a, "storage_offset"_a.none() = nb::none());
-    // The same with the sequence by its name.
+    // The same with the sequence as a keyword.
     def(
         "view",
         [](const Tensor &tensor, nb::handle shape) {

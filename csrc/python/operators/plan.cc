@@ -93,8 +93,8 @@ InfiniTensor contract_tensor(const View &view) {
     return {view.dtype, int(view.ndim()), view.shape(), view.strides()};
 }
 
-// A device may have code compiled for it, which takes long: others go on meanwhile. The host has
-// none, and its calls are short.
+// Compiling code for a device may take long, so the GIL is released. The host compiles nothing, and
+// its calls are short.
 void describe(const Row &row, const InfiniTarget &target, const InfiniTensor *tensors,
               const size_t *counts, const Values &values, Description &made) {
     infiniStatus_t status;
@@ -106,8 +106,8 @@ void describe(const Row &row, const InfiniTarget &target, const InfiniTensor *te
     check(status);
 }
 
-// Runs an operator, and keeps `data` until that is done. Without a stream it runs in that of the
-// tensors' lender, and has been done on return.
+// Runs an operator, and keeps `data` until it has finished. Without a stream it runs in the stream
+// of the tensors' lender, and has finished on return.
 void execute(const RunRow &row, const InfiniTarget &target, const Description &described,
              void *const *pointers, const Values &values, nb::handle stream, nb::handle data,
              void *lender) {
@@ -143,9 +143,9 @@ void execute(const RunRow &row, const InfiniTarget &target, const Description &d
     }
 }
 
-// For operators whose tensors have all one shape, and whose run function takes them in the order of
-// the create function: no Python objects are made on the way. False, with nothing done: the tensors
-// need a closer look.
+// For operators whose tensors all have the same shape, and whose run function takes them in the
+// order of the create function: no Python objects are created. False, with nothing done: the
+// tensors need the full checks.
 bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle scalars,
              nb::handle stream) {
     constexpr size_t kMost = 8;
@@ -188,7 +188,7 @@ public:
     Plan(int index, nb::handle tensors, nb::handle attributes);
     Plan(const Plan &) = delete;
 
-    // Pointers and scalars in the order of the run function. The result: what it wrote to the host.
+    // Pointers and scalars in the order of the run function. Returns what it wrote to the host.
     nb::object run(int number, nb::handle data, nb::handle scalars, nb::handle stream);
 
     size_t workspace_size() const { return described_->workspace; }

@@ -90,7 +90,7 @@ void View::expand(const View &from, const std::vector<int64_t> &shape, nb::objec
     set(ndim, shape.data(), steps.data());
     data = from.data;
     dtype = from.dtype;
-    readonly = true;  // one element in several places
+    readonly = true;  // one element at several indices
     foreign = from.foreign;
     device = from.device;
     stream = from.stream;
@@ -181,7 +181,7 @@ std::vector<Py_ssize_t> integers_of(nb::handle given, const char *field, const c
     return made;
 }
 
-// The bytes from the first element to the last fit into the numbers that addresses have.
+// The bytes from the first element to the last fit into the address range.
 bool is_reachable(const std::vector<Py_ssize_t> &sizes, const std::vector<Py_ssize_t> &steps,
                   Py_ssize_t item) {
     Py_ssize_t bytes = item, reach = item;
@@ -284,7 +284,7 @@ bool View::from_capsule(nb::handle source, const char *name) {
         capsule = source.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
     } catch (nb::python_error &error) {
         if (!error.matches(PyExc_TypeError)) throw;
-        capsule = source.attr("__dlpack__")();  // a producer from before the versions
+        capsule = source.attr("__dlpack__")();  // a producer that predates the versions
     }
     // The capsule stays unused and so ends the loan itself.
     if (auto *lent = static_cast<dlpack::ManagedVersioned *>(
@@ -339,7 +339,7 @@ std::vector<int64_t> numbers(nb::handle sequence) {
     return made;
 }
 
-// Made in place: a view must not move, its buffer points into it.
+// Constructed in place: a view must not move, because its buffer points into it.
 nb::object new_view(View *&view) {
     nb::object made = nb::inst_alloc(nb::type<View>());
     view = nb::inst_ptr<View>(made);

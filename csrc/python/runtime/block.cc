@@ -36,11 +36,11 @@ public:
     const size_t bytes;
     const bool host;  // the host may read and write it
     const bool readonly;
-    // Buffers and parts handed out, loans not ended. Loans end in any thread.
+    // Exported buffers and sub-blocks, and open loans. Loans may end in any thread.
     std::atomic<Py_ssize_t> users{0};
 
 private:
-    Block *whole_;  // what this is a part of; the Owner's `after` keeps it alive
+    Block *whole_;  // the parent block; the Owner's `after` keeps it alive
 
     void leave_whole() {
         if (whole_) --whole_->users;
@@ -62,7 +62,7 @@ int get_buffer(PyObject *self, Py_buffer *view, int flags) {
                         "the host cannot read this device's memory directly: copy_to() copies it");
         return -1;
     }
-    // The protocol has no null addresses, not even for no bytes.
+    // The protocol does not allow null addresses, even for empty buffers.
     static char nothing;
     void *address = block.raw() ? reinterpret_cast<void *>(block.raw()) : &nothing;
     int failed = PyBuffer_FillInfo(view, self, address, static_cast<Py_ssize_t>(block.bytes),
@@ -83,7 +83,7 @@ PyType_Slot slots[] = {
 
 constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
 
-// What a borrower holds: one dimension of bytes, and a reference that it may give up in any thread.
+// What a borrower holds: one dimension of bytes, and a reference that any thread may release.
 template <class M>
 struct Loan {
     M managed{};
@@ -100,7 +100,7 @@ void end_loan(M *managed) {
     delete loan;
 }
 
-// Nobody took the capsule: the loan ends with it.
+// The capsule was not consumed, so the loan ends with it.
 template <class M>
 void drop_capsule(PyObject *capsule, const char *name) {
     if (!PyCapsule_IsValid(capsule, name)) return;

@@ -71,7 +71,7 @@ infinirtError_t make_user_object(nb::handle object, nb::handle destroy, unsigned
     return infinirtSuccess;
 }
 
-// Lets a graph hold an object. `*user_object` is for taking it back.
+// Lets a graph hold an object. `*user_object` is for releasing it again.
 infinirtError_t keep(infinirtGraph_t graph, nb::handle object,
                      infinirtUserObject_t *user_object = nullptr) {
     infinirtUserObject_t made = nullptr;
@@ -137,7 +137,7 @@ void LaunchHostFunc(Handle<infinirtStream_t> stream, nb::object fn,
     if (is_address(fn)) return check(infinirtLaunchHostFunc(stream, address_of(fn), user_data));
     require_callable(fn, "fn");
     if (infinirtGraph_t graph = captured_graph(stream)) {
-        // Recorded: it may be called any number of times, so the graph holds it.
+        // A recorded callable may be called any number of times, so the graph holds it.
         infinirtUserObject_t kept = nullptr;
         check(keep(graph, fn, &kept));
         infinirtError_t error = infinirtLaunchHostFunc(stream, run, fn.ptr());
@@ -203,7 +203,7 @@ void GraphHostNodeSetParams(Handle<infinirtGraphNode_t> node, nb::object params)
     infinirtHostNodeParams mine{run, params.ptr()};
     check(infinirtGraphHostNodeSetParams(node, &mine));
     auto place = host_nodes.find(node);
-    // Of a node that was not made here the graph is unknown: its callable stays for good.
+    // The graph of a node that was not made here is unknown: its callable is never freed.
     if (place == host_nodes.end() || keep(place->second, params) != infinirtSuccess)
         params.inc_ref();
 }
@@ -220,7 +220,7 @@ void GraphExecHostNodeSetParams(Handle<infinirtGraphExec_t> exec, Handle<infinir
     std::lock_guard lock(keeper_mutex);
     auto place = keepers.find(exec);
     if (place != keepers.end())
-        place->second->objects.push_back(params.ptr());  // else it stays for good
+        place->second->objects.push_back(params.ptr());  // else it is never freed
 }
 
 }  // namespace by_hand

@@ -41,7 +41,7 @@ bool number_of(PyObject *source, Number what, uintptr_t &value) {
 
 namespace {
 
-// A scalar of NumPy has the buffer protocol too, but what is meant is its number.
+// A NumPy scalar has the buffer protocol too, but its value is meant.
 bool is_number(PyObject *source) {
     if (!PyIndex_Check(source)) return false;
     Py_buffer view;

@@ -47,7 +47,7 @@ void schedule() {
         settle();
         return 0;
     };
-    // The interpreter's queue is short; when it is full, whoever calls settle() next does the work.
+    // The interpreter's queue is short; when it is full, the next call of settle() does the work.
     if (Py_AddPendingCall(run, nullptr) != 0) scheduled.store(false);
 }
 
@@ -63,7 +63,7 @@ void give_up(const Dropped &item) {
 
 bool capture_in_progress() {
     LastErrorKept kept;
-    // A stream leaves the list when its capture was ended, or it was destroyed, by whatever means.
+    // A stream leaves the list when its capture has ended or it was destroyed, by any means.
     std::erase_if(captured, [](infinirtStream_t stream) {
         auto status = infinirtStreamCaptureStatusNone;
         infinirtError_t error = infinirtStreamIsCapturing(stream, &status);
@@ -78,7 +78,7 @@ void release_all() {
         if (!entry.release(entry.data)) releases.push_back(entry);
 }
 
-// Host functions that have begun may end; none begins any more.
+// Running host functions may finish; no new ones begin.
 void close() {
     closing.store(true);
     nb::gil_scoped_release released;

@@ -20,7 +20,7 @@ nb::list backends() {
     return list;
 }
 
-// Empty, or why the back end has no device. Also one that was opened before is asked.
+// Empty, or why the back end has no device. A back end that is already open is queried, too.
 std::string load_backend(const char *path) {
     return infinirtLoadBackend(path) == INFINI_STATUS_SUCCESS ? "" : infiniGetLastErrorMessage();
 }

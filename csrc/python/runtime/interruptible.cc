@@ -22,12 +22,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSpin = std::chrono::microseconds(20);
 constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
-// An event calls nobody: it is asked, for a while whenever another thread has had its turn, later
-// in pauses that are short beside the time it has taken already.
+// An event has no callback, so it is polled: at first after every yield to another thread, later
+// with pauses that are short relative to the time already waited.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr int kPausesOfWait = 32;
 
-// Set by a host function in the stream; whoever of the two comes last frees it.
+// Set by a host function in the stream; freed by the later of the two.
 struct Completion {
     std::mutex lock;
     std::condition_variable changed;
@@ -46,7 +46,7 @@ struct Completion {
     }
 };
 
-// What collectives left behind is left to the usual wait.
+// Errors left behind by collectives are reported by the usual wait.
 infinirtError_t query(infinirtStream_t stream) {
     QuietWaits quiet;
     return infinirtStreamQuery(stream);
@@ -57,7 +57,7 @@ infinirtError_t query(infinirtEvent_t event) {
     return infinirtEventQuery(event);
 }
 
-// Until the event is reached, or fails, or signals are to be looked at.
+// Until the event completes or fails, or signals must be checked.
 infinirtError_t poll(infinirtEvent_t event, Clock::time_point begin) {
     const Clock::time_point end = Clock::now() + kBetweenSignals;
     infinirtError_t code = infinirtErrorNotReady;
@@ -73,7 +73,7 @@ infinirtError_t poll(infinirtEvent_t event, Clock::time_point begin) {
     return code;
 }
 
-// As short work is waited for: a host function would take longer than the work itself.
+// As for short work: a host function would take longer than the work itself.
 infinirtError_t query_for_long(infinirtStream_t stream) {
     nb::gil_scoped_release released;
     infinirtError_t code = infinirtErrorNotReady;
@@ -99,7 +99,7 @@ StreamState query_stream(void *stream) {
 bool wait_unless_interrupted(void *handle) {
     const auto stream = static_cast<infinirtStream_t>(handle);
     infinirtError_t code = query(stream);
-    // Python handles signals in its main thread only.
+    // Python handles signals only in its main thread.
     if (code == infinirtErrorNotReady && gettid() != getpid()) return true;
     if (code == infinirtErrorNotReady) code = query_for_long(stream);
     if (code != infinirtErrorNotReady) return code == infinirtSuccess;

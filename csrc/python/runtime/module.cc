@@ -1,5 +1,5 @@
-// The extension module infinicore._rt: the C API by its names, and what the classes of
-// infinicore.rt build on.
+// The extension module infinicore._rt: the C API by its names, and the base of infinicore.rt's
+// classes.
 #include "bindings.h"
 #include "owner.h"
 

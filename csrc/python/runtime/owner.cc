@@ -30,7 +30,7 @@ Resource resource(const std::string &what) {
     throw nb::value_error(("no kind of resource: " + what).c_str());
 }
 
-// Lets the thread's calls go to another device type for a while.
+// Switches the thread to another device type for a scope.
 class KindScope {
 public:
     explicit KindScope(const char *kind) : before_(infinirtGetDeviceKind()) {
@@ -55,7 +55,7 @@ T as(uintptr_t handle) {
 infinirtError_t free_in_order(void *memory, PyObject *stream) {
     uintptr_t handle = 0;
     if (Owner *owner = nullptr; stream && nb::try_cast(nb::handle(stream), owner) && owner) {
-        if (owner->closed()) return infinirtFree(memory);  // no order is left to keep
+        if (owner->closed()) return infinirtFree(memory);  // no order remains to be kept
         handle = owner->raw();
     }
     return infinirtFreeAsync(memory, as<infinirtStream_t>(handle));

@@ -13,8 +13,8 @@ nb::object struct_repr(nb::handle self) {
     return text + nb::str("(") + nb::str(", ").attr("join")(parts) + nb::str(")");
 }
 
-// Copies and pickles: what makes the opaque handles travel between processes. Functions of nanobind
-// cannot be pickled themselves, but calls of their names can.
+// Copies and pickles, so that opaque handles can be sent between processes. nanobind functions
+// cannot be pickled themselves, but calls by name can.
 nb::object struct_reduce(nb::handle self) {
     nb::object call = nb::module_::import_("operator").attr("methodcaller");
     return nb::make_tuple(call("from_bytes", self.attr("__bytes__")()),
@@ -44,7 +44,7 @@ nb::object make_struct(nb::handle cls, const void *bytes) {
 
 void add_struct_methods(nb::handle type, const char *name,
                         std::initializer_list<const char *> fields, const void *initial) {
-    // As a class of any struct: `def` would be compiled for each of them.
+    // Untyped: a typed `def` would be compiled once per struct.
     auto cls = nb::borrow<nb::class_<dim3>>(type);
     cls.def(nb::new_([type, initial](const nb::kwargs &values) {
         nb::object made = make_struct(type, initial);
