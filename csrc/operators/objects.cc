@@ -56,7 +56,7 @@ InfiniopDescriptor *find_descriptor(const void *descriptor) {
 namespace {
 
 constexpr size_t kMostDescribed = 64;
-constexpr int64_t kMostBytes = int64_t(1) << 60;  // room to add and multiply without care
+constexpr int64_t kMostBytes = int64_t(1) << 60;  // leaves room for sums and products
 
 void require(const void *pointer, size_t bytes, bool write, const char *name) {
     if (!pointer) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a valid pointer", name);

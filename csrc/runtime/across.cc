@@ -10,7 +10,8 @@
 namespace infini::rt {
 namespace {
 
-// ---- Events that back ends made themselves ------------------------------------------------------
+// ---- Events created by the back ends themselves
+// ------------------------------------------------------
 
 struct OwnEvents {
     ForkSafeMutex mutex{LockRank::Registry};
@@ -32,7 +33,7 @@ InfiniWork host_work(void (*function)(void *), void *data) {
     return work;
 }
 
-// A stream and an event, as their back ends know them.
+// A stream and an event, as handles of their back ends.
 struct Side {
     Device *device = nullptr;
     void *handle = nullptr;  // the driver's
@@ -52,9 +53,9 @@ Error no_capture(Call &call) {
                      "a capture cannot hold a wait for another device type");
 }
 
-// A record of an event, held by an event of our own: a later one by the client is another matter.
-// A host function of the other kind waits for it. That is no host function of the kind that it
-// belongs to, so one that waits does not block one that is waited for.
+// A record of an event, held by an event of the core's own, so that later records by the client do
+// not affect it. A host function of the other device type waits for it. It does not run among the
+// host functions of the event's device type, so it cannot block the one that it waits for.
 struct Awaited {
     Device &device;
     void *event = nullptr;  // the driver's
@@ -70,7 +71,7 @@ struct Awaited {
     }
 };
 
-// In a stream of its own, so that it waits for nothing else. Null with the error recorded.
+// Runs in a stream of its own, so that it waits for nothing else. Null with the error recorded.
 std::unique_ptr<Awaited> hold_record(Call &call, const Side &event) {
     Device &device = *event.device;
     const InfiniDriver &driver = device.driver();
@@ -157,7 +158,7 @@ Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, un
         core ? submit_now(call, *core, &wait, 1)
              : waiting.device->driver().submit(waiting.device->index, waiting.handle, &wait, 1);
     if (error != infinirtSuccess) return core ? error : call.driver(error, "waiting for the event");
-    record.release();  // the host function's now
+    record.release();  // now owned by the host function
     return infinirtSuccess;
 }
 
@@ -275,7 +276,7 @@ Error copy_across(Call &call, const CopyPlan &plan, Stream &stream) {
         delete late;
         return error;
     }
-    // As with pageable memory: the client may use what is on the host when this returns.
+    // As with pageable memory: the client may use the host memory when this returns.
     Device &device = stream.device;
     error = device.driver().stream_synchronize(device.index, stream.driver);
     return call.driver(error, "waiting for the copy");

@@ -31,8 +31,8 @@ struct Answer {
     Probed probed;
 };
 
-// A probe that ends after a limited time, in a thread of its own. A thread that hangs is left
-// behind: it may hold anything, so nothing waits for it.
+// A probe with a time limit, in a thread of its own. A thread that hangs is abandoned: it may hold
+// any lock, so nothing waits for it.
 Probed probe_in_time(const InfiniBackend &table) {
     auto answer = std::make_shared<Answer>();
     try {
@@ -44,7 +44,7 @@ Probed probe_in_time(const InfiniBackend &table) {
             answer->changed.notify_one();
         }).detach();
     } catch (const std::system_error &) {
-        return probe(table);  // no thread to be had
+        return probe(table);  // no thread could be created
     }
     std::unique_lock lock(answer->mutex);
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(probe_seconds());
@@ -53,9 +53,9 @@ Probed probe_in_time(const InfiniBackend &table) {
     return {0, hung_in_probe()};
 }
 
-constexpr int kCpu = INFINI_DEVICE_CPU;  // the device that is always there
+constexpr int kCpu = INFINI_DEVICE_CPU;  // the device that always exists
 
-// Called by back ends, so nothing may be thrown: without memory the sentence is dropped.
+// Called by back ends, so it must not throw: without memory the message is dropped.
 void explain(const char *sentence) try {
     Thread::current().explanation = sentence ? sentence : "";
 } catch (...) {
@@ -63,7 +63,7 @@ void explain(const char *sentence) try {
 
 const InfiniHost kHost{sizeof(InfiniHost), INFINI_BACKEND_ABI, explain};
 
-// Leaked, as everything that may be needed while the process exits.
+// Leaked, because it may be needed during process exit.
 struct Found {
     ForkSafeMutex mutex{LockRank::Loader};
     bool loaded = false;
@@ -100,13 +100,14 @@ std::vector<std::string> libraries_in(const std::string &folder) {
 int kind_of(const std::string &name, const std::vector<Backend *> &list) {
     int kind = device_kind_value(name.c_str());
     if (kind >= 0) return kind;
-    // A kind that the first-generation enum does not know gets a number behind it.
+    // A device type missing from the first-generation enum gets a number after its last value.
     kind = INFINI_DEVICE_TYPE_COUNT + 1;
     for (const Backend *other : list) kind = std::max(kind, other->kind + 1);
     return kind;
 }
 
-// A table that lacks an entry is not used: the reason is kept with the devices, which still are.
+// A table that lacks a required entry is not used; the reason is kept, and the devices remain
+// usable.
 void use_operators(Backend &backend, const InfiniOperators *table) {
     if (!table) return;
     memcpy(&backend.operator_table, table, std::min(table->size, sizeof backend.operator_table));
@@ -117,7 +118,7 @@ void use_operators(Backend &backend, const InfiniOperators *table) {
         backend.reason = "its table of operators lacks an entry of plan, hold and drop";
 }
 
-// The CPU's needs no thread: it asks no driver.
+// The CPU's probe needs no thread because it calls no driver.
 Probed probe_unless_cpu(const InfiniBackend &table) {
     return device_kind_value(table.name) == kCpu ? probe(table) : probe_in_time(table);
 }
@@ -131,7 +132,7 @@ Backend *add(const std::string &place, bool ours) {
     Backend *backend = nullptr;
     for (Backend *known : list)
         if (known->path == path) backend = known;
-    // One that failed may be tried again: its file may be there now.
+    // A failed one may be tried again: its file may exist by now.
     if (backend && !backend->devices.empty()) return backend;
     bool known_before = backend != nullptr;
     if (!backend) backend = new Backend;

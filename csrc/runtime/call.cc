@@ -109,10 +109,10 @@ Error Call::unsupported(const char *reason) {
 }
 
 void Call::finish(Error code) {
-    // "Not ready" is an answer: it does not replace the record of an error (CUDA's rule).
+    // "Not ready" is a result: it does not replace the recorded error (CUDA's rule).
     if (code != infinirtErrorNotReady) thread.last_error = code;
     if (explained_) return;
-    // The message is made when somebody asks: a polled query must stay cheap.
+    // The message is formatted on request: a polled query must stay cheap.
     thread.message.clear();
     if (!thread.explanation.empty())
         thread.message = std::string(function_name(function)) + ": " + thread.explanation;
@@ -122,7 +122,8 @@ void Call::finish(Error code) {
 }
 
 Error Call::caught(Function function) noexcept {
-    // Nothing here may allocate: the message is made when somebody asks, if memory is back by then.
+    // Nothing here may allocate: the message is formatted on request, when memory may be available
+    // again.
     Thread &thread = Thread::current();
     thread.message.clear();
     thread.failed_function = function_name(function);

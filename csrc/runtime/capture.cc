@@ -52,8 +52,8 @@ Error check_unsafe_call(Call &call) {
 
 namespace {
 
-// Would the null stream of the device wait for a captured stream? Those captures may become invalid
-// by it. Needs graph_mutex() held.
+// Whether the null stream of the device would wait for a captured stream, which may invalidate
+// those captures. Needs graph_mutex() held.
 bool legacy_depends_on_capture(const Device &device, bool invalidate) {
     bool depends = false;
     for (Capture *capture : captures())
@@ -184,7 +184,7 @@ void end(Capture *capture) {
     delete capture;
 }
 
-// Does all that the joined streams recorded come before the origin's last nodes?
+// Whether everything that the joined streams recorded precedes the origin's last nodes.
 bool all_joined(const Capture &capture) {
     std::unordered_set<Node *> before(capture.origin->tail.begin(), capture.origin->tail.end());
     std::vector<Node *> open(before.begin(), before.end());
@@ -279,7 +279,7 @@ void forget_stream(Stream &stream) {
         if (graph) delete_graph(graph);
         return;
     }
-    // Its part of the capture could no longer be joined.
+    // Its branch of the capture could no longer be joined.
     capture->invalidated = true;
     std::erase(capture->streams, &stream);
     stream.tail.clear();

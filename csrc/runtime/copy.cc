@@ -28,7 +28,7 @@ Error run_copy(Call &call, const CopyPlan &plan) {
 
 Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now) {
     if (foreign(call, plan.dst) || foreign(call, plan.src)) return copy_across(call, plan, stream);
-    // A graph does all this when it runs.
+    // A graph does this when it runs.
     if (stream.capture.load(std::memory_order_acquire)) return submit(call, stream, plan.work);
     // As in CUDA, copies between host memory and to pageable memory are waited for.
     bool to_host = plan.dst.place <= Place::Host;

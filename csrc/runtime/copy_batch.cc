@@ -12,7 +12,7 @@ struct BatchCopy {
     bool read_now;  // the source is to be read before the call returns
 };
 
-// Rules that both forms share. The copy at fault is reported by its number, anything else by
+// Rules that both forms share. The failing copy is reported by its index, any other error by
 // SIZE_MAX.
 class Batch {
 public:
@@ -71,7 +71,7 @@ private:
     std::vector<BatchCopy> copies_;
 };
 
-// A pointer operand: rows without gaps unless their lengths are given.
+// A pointer operand: contiguous rows unless their lengths are given.
 Error side(Call &call, const char *name, const infinirtMemcpy3DOperand &operand,
            const infinirtExtent &extent, void **pointer, size_t *pitch, size_t *slice) {
     if (operand.type != infinirtMemcpyOperandTypePointer)

@@ -71,8 +71,8 @@ namespace {
 constexpr const char *kKinds[] = {"infinirtMemcpyHostToHost", "infinirtMemcpyHostToDevice",
                                   "infinirtMemcpyDeviceToHost", "infinirtMemcpyDeviceToDevice"};
 
-// CUDA's rule: a side that the kind calls device memory must not be plain host memory. Else all
-// memory that the runtime knows is reached by one address, and passes for either.
+// CUDA's rule: a side that the kind calls device memory must not be plain host memory. All other
+// memory known to the runtime has one address for host and device, and is accepted as either.
 constexpr bool kDeviceSides[][2] = {
     {false, false},  // infinirtMemcpyHostToHost
     {true, false},   // infinirtMemcpyHostToDevice
@@ -88,7 +88,7 @@ Error not_of_a_device(Call &call, const char *name, const void *pointer, infinir
         name, pointer, kKinds[kind]);
 }
 
-// Memory of another device type may be mapped for the host, and so pass for host memory.
+// Memory of another device type may be mapped for the host, and is then accepted as host memory.
 Error check_direction(Call &call, infinirtMemcpyKind kind, CopyPlan *plan) {
     const bool *device = kDeviceSides[kind];
     InfiniCopy &copy = plan->work.as.copy;
@@ -123,7 +123,7 @@ Error check_pitch(Call &call, const char *name, size_t pitch, size_t width, size
         name, pitch, width, height);
 }
 
-// The same memory as in the last call, and no pool's: all that most copies need.
+// The same memory as in the last call, and not from a pool: the fast path of most copies.
 inline bool quickly(MemoryCache &cache, const void *pointer, size_t bytes, int role,
                     Operand *operand) {
     const MemoryRange &range = cache.last[role];
@@ -213,7 +213,7 @@ Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, con
     bool one_slice = extent.depth == 1, one_row = one_slice && extent.height == 1;
     size_t rows = memory.ysize, end_of_row, end_of_slice;
     *pitch = memory.pitch;
-    // A lone row at the very beginning needs neither.
+    // A single row at the very beginning needs neither.
     bool lone = one_row && at.y == 0 && at.z == 0;
     if (lone && *pitch == 0) *pitch = extent.width;
     if (lone && rows == 0) rows = 1;

@@ -12,7 +12,7 @@ namespace {
 
 // Up to here a private copy of the source is cheaper than waiting for the stream to read it.
 constexpr size_t kSmall = size_t{64} << 10;
-// Of the buffer between two device types.
+// Size of the buffer between two device types.
 constexpr size_t kPieceBytes = size_t{8} << 20;
 
 // Packs the source's rows without gaps.
@@ -40,7 +40,7 @@ Error submit_staged(Call &call, const CopyPlan &plan, Stream &stream) {
     size_t bytes = copy.width * copy.height * copy.depth;
     if (stream.legacy || bytes > kSmall) {
         Device &device = stream.device;
-        // No work precedes it, so this waits for no more than the copy itself.
+        // No work precedes it, so this waits only for the copy itself.
         if (device.driver().stream_query(device.index, stream.driver) == infinirtSuccess)
             return submit_and_wait(call, plan, stream);
         call.thread.explanation.clear();
@@ -78,7 +78,7 @@ Error run_on(Call &call, Device &device, const InfiniCopy &copy) {
     return wait_for_legacy(call, device);
 }
 
-// One piece of a box, in at most kPieceBytes: part of a row, or some rows of a slice.
+// One chunk of a box, at most kPieceBytes: part of a row, or some rows of a slice.
 struct Piece {
     size_t x, y, z, width, height;
 };
@@ -114,7 +114,7 @@ Error copy_foreign(Call &call, const CopyPlan &plan) {
                     &plan.dst.device->backend == &plan.src.device->backend;
     if (one_kind)
         return run_on(call, plan.dst.on_device() ? *plan.dst.device : *plan.src.device, copy);
-    // What the host reaches is the other device's host memory, once work on it is done.
+    // Host-accessible memory is host memory to the other device, once work on it has finished.
     if (is_host(*plan.dst.device) || is_host(*plan.src.device)) {
         bool to_host = is_host(*plan.dst.device);
         InfiniCopy direct = copy;

@@ -39,15 +39,15 @@ Device *look_up(Call &call, int number, int index) {
     return nullptr;
 }
 
-// Devices without a PCI address get one made of kind and number, so that the two functions below
-// match.
+// Devices without a PCI address get one made of device type and index, so that the two functions
+// below are inverse.
 std::string bus_id(const Device &device) {
     if (device.info.bus_id[0]) return device.info.bus_id;
     return device.backend.name + ":" + std::to_string(device.index);
 }
 
-// What follows from the back end's description, for attributes that it does not answer itself.
-// False: unknown here.
+// Derives attributes that the back end does not answer itself from its description. False: unknown
+// here.
 bool described(const InfiniDeviceInfo &info, infinirtDeviceAttr attribute, int *value) {
     const auto answer = [value](int64_t number) {
         *value = int(number);
@@ -85,7 +85,7 @@ bool described(const InfiniDeviceInfo &info, infinirtDeviceAttr attribute, int *
         case infinirtDevAttrDirectManagedMemAccessFromHost:
         case infinirtDevAttrManagedMemory:
             return answer(info.host_pointers_usable);
-        // The core's software gives these to every device.
+        // The core implements these in software for every device.
         case infinirtDevAttrCanMapHostMemory:
         case infinirtDevAttrConcurrentKernels:
         case infinirtDevAttrUnifiedAddressing:
@@ -241,7 +241,7 @@ Error DeviceGetAttribute(Call &call, int *value, infinirtDeviceAttr attr, int de
 }
 
 Error ChooseDevice(Call &call, int *device, const infinirtDeviceProp *prop) {
-    // The device that shares most of what is asked for; the first of equals.
+    // The device that matches most of the requested properties; the first one of several.
     int best = -1;
     for (const auto &candidate : call.thread.backend->devices) {
         const InfiniDeviceInfo &info = candidate->info;
@@ -306,7 +306,7 @@ void infiniKeep(const void *memory_or_stream) try {
     Kept &kept = Kept::get();
     std::lock_guard lock(kept.mutex);
     kept.all.insert(memory_or_stream);
-} catch (...) {  // no memory for the note of it
+} catch (...) {  // no memory to record it
 }
 
 void infiniLetGo(const void *memory_or_stream) {

@@ -19,7 +19,8 @@ Error check_not_captured(Call &call, Event &event) {
         "streams, inside that capture");
 }
 
-// Asking about or waiting for an event; one of a capture invalidates that.
+// Querying or waiting for an event; if the event belongs to a capture, this invalidates the
+// capture.
 Error check_question(Call &call, Event &event) {
     if (event.capture_id.load(std::memory_order_acquire) == 0) return check_unsafe_call(call);
     std::lock_guard lock(graph_mutex());
@@ -42,7 +43,7 @@ struct Order {
     Clock clock;
 };
 
-// Taken before the record is submitted: it may know less than the record, never more.
+// Taken before the record is submitted: it may cover less than the record, never more.
 Order order_of(Stream &stream) {
     Order order{stream.number, stream.position.load(std::memory_order_acquire), {}};
     if (!stream.has_clock.load(std::memory_order_acquire)) return order;
@@ -75,7 +76,7 @@ Order order_of(Event &event) {
 }
 
 void note_wait(Stream &stream, const Order &order) {
-    if (order.stream == 0) return;  // never recorded here, or by a graph
+    if (order.stream == 0) return;  // never recorded, or recorded by a graph
     std::lock_guard lock(stream.clock_mutex());
     stream.clock.merge(order.clock);
     stream.clock.advance(order.stream, order.position);

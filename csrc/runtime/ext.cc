@@ -1,4 +1,4 @@
-// What lies outside both faces: device types, back ends, the message behind an error.
+// Functions outside both APIs: device types, back ends, the message of an error.
 #include "infini/ext.h"
 
 #include "memory.h"

@@ -12,7 +12,7 @@ struct FillPlan {
     bool empty = false;
 };
 
-// Checks a box of `width` elements x height x depth. The empty box was dealt with before.
+// Checks a box of `width` elements x height x depth. Empty boxes were handled before.
 Error check_fill(Call &call, const char *name, FillPlan *plan) {
     InfiniFill &fill = plan->work.as.fill;
     size_t row, span;

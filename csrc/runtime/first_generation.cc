@@ -1,4 +1,4 @@
-// The functions of the first generation that do not follow from the aligned face by renaming.
+// The functions of the first generation that do not follow from the CUDA-aligned API by renaming.
 #include "first_generation.h"
 
 #include <cstdio>
@@ -23,7 +23,7 @@ infiniStatus_t missing(const char *function, const char *argument) {
                 std::string(argument) + " is null: expected a valid pointer");
 }
 
-// Is there memory to write the answer to? A null pointer is for the caller to judge.
+// Whether the result can be written. The caller decides about null pointers.
 bool writable(const char *function, const char *argument, const void *pointer, size_t bytes,
               infiniStatus_t *status) {
     if (!pointer || probe_host(Thread::current().memory, pointer, bytes, true)) return true;
@@ -173,7 +173,7 @@ infiniStatus_t EventCreateWithFlags(infinirtEvent_t *event_ptr, uint32_t flags) 
                     "flags is " + std::to_string(flags) +
                         ": expected a union of INFINIRT_EVENT_DISABLE_TIMING and "
                         "INFINIRT_EVENT_BLOCKING_SYNC");
-    // The two generations number these bits the other way round.
+    // The two generations swap these two bits.
     unsigned aligned = (flags & infinirtEventInterprocess) |
                        (flags & INFINIRT_EVENT_DISABLE_TIMING ? infinirtEventDisableTiming : 0) |
                        (flags & INFINIRT_EVENT_BLOCKING_SYNC ? infinirtEventBlockingSync : 0);

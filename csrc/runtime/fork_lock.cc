@@ -23,7 +23,7 @@ LockRegistry &registry() {
 std::atomic<unsigned> generation{0};
 
 // The list's own lock comes last, because a mutex may be made while others are held. If one was
-// made meanwhile, all is done again.
+// made meanwhile, this starts again.
 void before_fork() {
     LockRegistry &list = registry();
     for (;;) {

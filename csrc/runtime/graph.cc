@@ -88,8 +88,7 @@ Graph *clone_graph(const Graph &graph) {
 
 namespace {
 
-// What a client would have written to get this copy. The directions are those that it has in
-// effect.
+// The parameters that a client would have passed for this copy, with the directions in effect.
 infinirtMemcpy3DParms parameters_of(const InfiniCopy &copy) {
     infinirtMemcpy3DParms parameters{};
     auto box = [&](const void *pointer, size_t pitch, size_t slice) {
@@ -180,7 +179,7 @@ bool is_captured(const Graph &graph) {
 }
 
 std::vector<Node *> topological_order(const Graph &graph) {
-    // Of the nodes that could come next the one made first does: it keeps branches together that
+    // Of the nodes that are ready, the one made first comes next: this keeps branches together that
     // were recorded one after the other.
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
     std::vector<size_t> open(graph.nodes.size());

@@ -8,13 +8,13 @@ namespace infini::rt {
 namespace {
 
 // The driver's objects for the lanes of a plan (indices into Exec::lanes) and its recorded steps
-// (into Exec::events). An Exec keeps what it once made and uses it again when it is compiled again.
+// (into Exec::events). An Exec keeps these objects and reuses them when it is compiled again.
 struct Objects {
     std::vector<uint32_t> lanes;
     std::vector<size_t> events;  // in the order of the steps
 };
 
-// By device: where to look for its next unused object.
+// By device: index of its next unused object.
 using Cursors = std::unordered_map<const Device *, size_t>;
 
 // The next object of the device, or the number of objects if there is none.
@@ -89,9 +89,8 @@ InfiniWork work_of(const Node &node) {
     return node.work;
 }
 
-// Puts the steps into segments. A wait refers to the record that was submitted last before it, so
-// whenever a step waits for one of another lane, what that lane has so far becomes a segment and is
-// submitted first.
+// Puts the steps into segments. A wait refers to the last record submitted before it, so when a
+// step waits for another lane, that lane's steps so far become a segment, which is submitted first.
 class SegmentBuilder {
 public:
     SegmentBuilder(const Plan &plan, const Objects &objects, const Exec &exec)

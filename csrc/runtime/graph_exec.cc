@@ -1,4 +1,4 @@
-// Instantiating graphs, and ending what was instantiated.
+// Instantiating graphs, and destroying the instances.
 #include "exec.h"
 #include "graph_memory.h"
 #include "graph_nodes.h"
@@ -136,7 +136,7 @@ void collect(const Graph &graph, Held *held) {
     }
 }
 
-// Such a thread must not call the device, so memory stays left over.
+// Such a thread must not call the device, so the memory is freed later.
 void let_go_on_device_thread(void *held) {
     Thread &thread = Thread::current();
     ++thread.host_function_depth;
@@ -157,7 +157,7 @@ void let_go(std::unique_ptr<Held> held) {
     sweep_graph_leftovers();
 }
 
-// Without the stream there is no telling when; what is never let go of does no harm.
+// Without the stream the end is unknown; never releasing it does no harm.
 Error let_go_later(Call &call, const Exec &exec, std::unique_ptr<Held> held) {
     Device &device = *exec.home;
     const InfiniDriver &driver = device.driver();
@@ -219,7 +219,7 @@ Error GraphInstantiateWithParams(Call &call, infinirtGraphExec_t *pGraphExec, Gr
 
 Error GraphExecGetFlags(Call &, Exec &graphExec, unsigned long long *flags) {
     *flags =
-        graphExec.flags & ~infinirtGraphInstantiateFlagUpload;  // as CUDA: it was for the making
+        graphExec.flags & ~infinirtGraphInstantiateFlagUpload;  // as in CUDA
     return infinirtSuccess;
 }
 

@@ -8,7 +8,7 @@ namespace {
 // More branches than this share lanes; a device gets its first lane in any case.
 constexpr size_t kMostLanes = 32;
 
-// How far each lane has come, by lane; lanes not mentioned have not begun.
+// The progress of each lane; lanes that are not mentioned have not begun.
 using Frontier = std::vector<uint32_t>;
 
 uint32_t at(const Frontier &frontier, size_t lane) {
@@ -21,9 +21,9 @@ void merge(Frontier &into, const Frontier &other) {
         into[lane] = std::max(into[lane], other[lane]);
 }
 
-// What has to be done before a node may run is kept as a frontier. Nodes without work of their own
-// (empty, disabled, memory, child graphs) are nothing but a frontier, so they cost nothing in a
-// launch.
+// The work that must finish before a node may run is kept as a frontier. Nodes without work of
+// their own (empty, disabled, memory, child graphs) are nothing but a frontier, so they cost
+// nothing in a launch.
 class Planner {
 public:
     explicit Planner(Device &home) {
@@ -105,7 +105,7 @@ private:
         return static_cast<uint32_t>(lanes_.size() - 1);
     }
 
-    // Is no other lane's last necessary step behind this one?
+    // Whether no other lane's last necessary step follows this one.
     bool is_newest(size_t step, const Frontier &frontier) const {
         const LaneStep &mine = plan_.steps[step];
         for (size_t lane = 0; lane < frontier.size(); ++lane) {
@@ -133,7 +133,7 @@ private:
         return plan_.steps[step].frontier;
     }
 
-    // A wait is not needed where another step that is waited for comes behind it.
+    // A wait is redundant if another awaited step follows the awaited one.
     std::vector<size_t> without_implied(const std::vector<size_t> &waits) const {
         std::vector<size_t> needed;
         for (size_t step : waits) {

@@ -6,7 +6,7 @@
 namespace infini::rt {
 namespace {
 
-// A client may destroy an event that a graph uses; the driver must then not see it again.
+// A client may destroy an event that a graph uses; the driver must not use it afterwards.
 Error check_events(Call &call, const Exec &exec) {
     for (const EventUse &use : exec.event_uses) {
         const Event *event = EventTable::get().find(use.event);
@@ -19,8 +19,8 @@ Error check_events(Call &call, const Exec &exec) {
     return infinirtSuccess;
 }
 
-// What was known of the events that the launch records is void: they now represent something in the
-// graph. Returns those whose last record was captured.
+// The known state of the events that the launch records is discarded: they now represent points in
+// the graph. Returns those whose last record was captured.
 std::vector<Event *> forget_records(const Exec &exec) {
     std::vector<Event *> captured;
     for (const EventUse &use : exec.event_uses) {
@@ -149,7 +149,7 @@ Error GraphLaunch(Call &call, Exec &graphExec, Stream &stream) {
     return launch(call, graphExec, stream);
 }
 
-// All that a launch needs is there since the instantiation.
+// Everything that a launch needs was allocated by the instantiation.
 Error GraphUpload(Call &call, Exec &, Stream &stream) {
     if (stream.capture.load(std::memory_order_acquire))
         return refuse_in_capture(call, stream,

@@ -12,7 +12,7 @@ namespace {
 struct Leftovers {
     std::vector<GraphMemory *> memory;
     std::vector<HostCall> destructors;
-    std::map<uintptr_t, std::weak_ptr<GraphMemory>> known;  // not left over: by address
+    std::map<uintptr_t, std::weak_ptr<GraphMemory>> known;  // in use: by address
 };
 
 Leftovers &leftovers() {
@@ -34,7 +34,8 @@ void grow(std::atomic<uint64_t> &amount, std::atomic<uint64_t> &mark, uint64_t b
     raise(mark, amount.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
-// Nobody holds it any more. Whoever let go last may hold locks, or be a thread of the device.
+// There are no holders any more. The thread that released it last may hold locks, or belong to the
+// device.
 void leave_over(GraphMemory *memory) {
     std::lock_guard lock(graph_memory_mutex());
     leftovers().known.erase(address(memory->base));
@@ -68,7 +69,7 @@ bool sweep_graph_leftovers() {
     if (!any_leftovers.load(std::memory_order_acquire)) return false;
     std::vector<GraphMemory *> memory;
     std::vector<HostCall> destructors;
-    // A thread of the device may call a client's destructor, but not the device.
+    // A device thread may call a client's destructor, but must not call the device.
     bool on_device_thread = Thread::current().host_function_depth > 0;
     {
         std::lock_guard lock(graph_memory_mutex());
@@ -178,7 +179,7 @@ MemoryUse memory_use(const Graph &graph) {
 }
 
 Error use_memory(Call &call, const MemoryUse &use, bool free_first) {
-    std::vector<std::shared_ptr<GraphMemory>> freed;  // let go of after the lock
+    std::vector<std::shared_ptr<GraphMemory>> freed;  // released after the lock
     std::lock_guard lock(graph_memory_mutex());
     for (auto *list : {&use.leaves, &use.transient})
         for (const GraphMemory *memory : *list)
@@ -228,8 +229,8 @@ bool free_graph_memory(const void *pointer, Stream *stream) {
     Device &device = memory->device;
     device.graph_memory_used.fetch_sub(memory->bytes, std::memory_order_relaxed);
     if (stream) {
-        // Held until the stream has come here: work before may use the memory when all its graphs
-        // are gone.
+        // Held until the stream reaches this point: earlier work may use the memory after all its
+        // graphs are destroyed.
         using Reference = std::shared_ptr<GraphMemory>;
         auto *last = new Reference(std::move(self));
         InfiniWork work;
@@ -269,7 +270,7 @@ std::atomic<uint64_t> *attribute(Device &device, infinirtGraphMemAttributeType a
 
 }  // namespace
 
-// Memory whose graphs still exist keeps its address, so only leftovers can go.
+// Memory whose graphs still exist keeps its address, so only unused memory can be freed.
 Error DeviceGraphMemTrim(Call &call, int device) {
     if (!device_argument(call, device, "device")) return call.error();
     sweep_graph_leftovers();

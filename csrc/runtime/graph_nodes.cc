@@ -9,7 +9,7 @@
 namespace infini::rt {
 namespace {
 
-// Where a node is to be added: what every function for it gets. graph_mutex() held.
+// Where to add a node: the arguments common to all these functions. graph_mutex() held.
 Error find_dependencies(Call &call, const Graph &graph, const infinirtGraphNode_t *handles,
                         size_t count, std::vector<Node *> *nodes) {
     if (count > graph.nodes.size())
@@ -98,7 +98,7 @@ Error check_access(Call &call, const infinirtMemAllocNodeParams &wanted) {
     return infinirtSuccess;
 }
 
-// Takes the memory and completes `wanted` with its address.
+// Allocates the memory and stores its address in `wanted`.
 Error make_allocation(Call &call, infinirtMemAllocNodeParams *wanted, NodeParameters *made,
                       Device **device) {
     const infinirtMemPoolProps &properties = wanted->poolProps;
@@ -255,7 +255,7 @@ Error GraphAddNode_v2(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
             return add_free(call, pGraphNode, graph, pDependencies, numDependencies,
                             nodeParams->free.dptr);
         case infinirtGraphNodeTypeMemAlloc: {
-            // The two structures differ in name only.
+            // The two structures differ only in name.
             infinirtMemAllocNodeParamsV2 &alloc = nodeParams->alloc;
             infinirtMemAllocNodeParams wanted{alloc.poolProps, alloc.accessDescs,
                                               alloc.accessDescCount, alloc.bytesize, nullptr};

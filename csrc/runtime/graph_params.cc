@@ -1,4 +1,4 @@
-// What nodes do: checking it, reading it, setting it.
+// Node parameters: checking, reading and setting them.
 #include <cstring>
 #include <iterator>
 
@@ -13,7 +13,7 @@ Error refuse_empty(Call &call, const char *what) {
     return call.invalid("the node would %s nothing: expected an extent of at least one byte", what);
 }
 
-// A single row has no pitch to speak of; CUDA's own getters give 0 for it.
+// The pitch of a single row has no meaning; CUDA's getters return 0 for it.
 infinirtPitchedPtr with_pitch(infinirtPitchedPtr pointer, size_t x, size_t width) {
     if (pointer.pitch == 0) pointer.pitch = x + width;
     return pointer;

@@ -34,8 +34,8 @@ Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *hand
 
 namespace {
 
-// Hands a list over as CUDA does: without room only its length; what room is left over becomes
-// null.
+// Returns a list as CUDA does: without a buffer only its length; unused entries of the buffer
+// become null.
 Error hand_over(Call &call, const std::vector<Node *> &nodes, infinirtGraphNode_t *out,
                 infinirtGraphEdgeData *edges, size_t *count) {
     if (out) {
@@ -65,7 +65,7 @@ Error hand_over_edges(Call &call, const Graph &graph, infinirtGraphNode_t *from,
     return hand_over(call, ends, to, nullptr, &room);
 }
 
-// Both ends of each edge that a client names.
+// Both ends of each edge that a client passes.
 struct Edges {
     std::vector<Node *> from, to;
 };

@@ -1,4 +1,4 @@
-// Changing what the nodes of an instantiated graph do, one by one or all together.
+// Changing the node parameters of an instantiated graph, individually or all together.
 #include <algorithm>
 #include <unordered_map>
 
@@ -57,9 +57,9 @@ const char *limit(const Node &node, const NodeParameters &next, const Device &de
     }
 }
 
-// Replaces what a node does in later launches. Both locks held.
+// Replaces a node's parameters for later launches. Both locks held.
 void replace(Exec &exec, Node &node, const NodeParameters &next) {
-    // Launches in flight call and use the old ones.
+    // Launches in flight still use the old ones.
     if (node.host) exec.retired.things.push_back(node.host);
     if (node.kernel) exec.retired.things.push_back(node.kernel);
     if (node.memory) exec.retired.things.push_back(node.memory);
@@ -74,7 +74,7 @@ void replace(Exec &exec, Node &node, const NodeParameters &next) {
     }
 }
 
-// Holds an Exec for a change. What is replaced meanwhile is let go of once no launch uses it.
+// Holds an Exec for a change. What it replaces is released once no launch uses it.
 class Change {
 public:
     Change(Call &call, Exec &exec) : call_(call), exec_(exec) {
@@ -83,8 +83,8 @@ public:
     }
     ~Change() {
         bool idle = exec_.idle();
-        // Clients may wait for their destructors; the rest can wait, but must not pile up when the
-        // graph is never idle.
+        // Clients may wait for their destructors; the rest may be released later, but must not
+        // accumulate when the graph is never idle.
         bool now = !exec_.retired.user_objects.empty() || exec_.retired.things.size() >= kMany;
         auto replaced = std::make_unique<Held>();
         if (idle || now) std::swap(*replaced, exec_.retired);
@@ -124,7 +124,7 @@ Error set_in_exec(Call &call, Exec &exec, const Node &node, infinirtGraphNodeTyp
     return infinirtSuccess;
 }
 
-// ---- All at once: nodes are paired by the shape of the graphs, as CUDA does it
+// ---- Whole updates: nodes are paired by the topology of the graphs, as in CUDA
 
 struct Difference {
     infinirtGraphExecUpdateResult result;
@@ -137,8 +137,8 @@ public:
     const std::vector<std::pair<Node *, Node *>> &pairs() const { return pairs_; }
     const std::vector<std::pair<Graph *, const Graph *>> &graphs() const { return graphs_; }
 
-    // From the nodes without dependents, in the order in which they were made, back along the
-    // edges, in the order in which they were added.
+    // From the nodes without dependents, in creation order, backwards along the edges, in the order
+    // in which they were added.
     Difference match(Graph &mine, const Graph &theirs) {
         constexpr auto kTopology = infinirtGraphExecUpdateErrorTopologyChanged;
         if (mine.nodes.size() != theirs.nodes.size())
@@ -211,7 +211,8 @@ Difference take_over(Exec &exec, Graph &mine, const Graph &theirs) {
     return difference;
 }
 
-// The lists of memory follow the nodes, and the graph counts as the one instantiated, as in CUDA.
+// The lists of memory follow the nodes, and the new graph counts as the instantiated one, as in
+// CUDA.
 void follow_memory(Exec &exec, Graph &graph) {
     if (!has_memory_nodes(graph)) return;
     exec.memory_use = memory_use(*exec.graph);

@@ -24,8 +24,8 @@ Error allocate_plain(size_t bytes, void **memory) {
                                                     : infinirtErrorMemoryAllocation;
 }
 
-// Is every page of the range mapped? Unlike a copy, registering has the time to probe all of
-// them.
+// Whether every page of the range is mapped. Registration, unlike a copy, has the time to probe all
+// pages.
 bool all_mapped(uintptr_t begin, size_t bytes) {
     uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     uintptr_t at = begin & ~(page - 1), end = begin + bytes;
@@ -177,7 +177,7 @@ Error HostGetDevicePointer(Call &call, void **pDevice, void *pHost, unsigned int
 Error HostGetFlags(Call &call, unsigned int *pFlags, void *pHost) {
     MemoryRange range;
     if (!find_memory(pHost, &range) || !range.on_host()) return unknown_host(call, "pHost", pHost);
-    *pFlags = range.flags | infinirtHostAllocMapped;  // with one address space it always is
+    *pFlags = range.flags | infinirtHostAllocMapped;  // always true with a unified address space
     return infinirtSuccess;
 }
 

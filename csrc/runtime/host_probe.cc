@@ -1,9 +1,8 @@
-// Is host memory that the runtime does not know really there? A wild pointer is to give an error,
-// not a crash.
+// Probes whether host memory unknown to the runtime is mapped, so that a wild pointer gives an
+// error instead of a crash.
 //
-// The limit of this: only the first and the last page of a range are asked about, and what was
-// found is remembered for each thread. Memory that is unmapped or protected later, or has a hole in
-// the middle, is not noticed.
+// Limits: only the first and the last page of a range are probed, and each thread caches the
+// results. Memory that is unmapped or protected later, or has a hole in the middle, is not noticed.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,7 +30,7 @@ bool mapped(uintptr_t address, bool write) {
     char read_flag, write_flag, line[512];
     bool found = false, allowed = false;
     while (!found && fgets(line, sizeof line, maps)) {
-        // A name longer than the buffer comes as a further line, which does not look like a range.
+        // A name longer than the buffer continues as another line, which does not parse as a range.
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c%c", &begin, &end, &read_flag, &write_flag) !=
             4)
             continue;
@@ -46,7 +45,7 @@ bool probe_page(MemoryCache &cache, uintptr_t address, bool write) {
     if (cache.knows_page(address, write)) return true;
     int saved = errno;
     bool there = false;
-    // Fetching the page does what the access is about to do anyway, and says if it may.
+    // Faulting in the page does what the access would do anyway, and reports whether it is allowed.
     if (madvise(reinterpret_cast<void *>(address / page_bytes * page_bytes), page_bytes,
                 write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
         there = true;

@@ -1,4 +1,4 @@
-// Memory and events of other processes. The driver makes and opens the handles; here is the
+// Memory and events of other processes. The driver makes and opens the handles; this file does the
 // bookkeeping.
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ Error IpcGetMemHandle(Call &call, infinirtIpcMemHandle_t *handle, void *devPtr) 
         return call.invalid("devPtr is %p: expected memory of infinirtMalloc", devPtr);
     auto memory_export = range.device->driver().memory_export;
     if (!memory_export) return unsupported(call, *range.device, "memory");
-    // As in CUDA the handle is that of the whole allocation, wherever in it the address points.
+    // As in CUDA, the handle is for the whole allocation that contains the address.
     infinirtIpcMemHandle_t made{};
     Error error = memory_export(range.device->index, reinterpret_cast<void *>(range.base),
                                 range.bytes, &made);

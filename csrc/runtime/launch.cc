@@ -1,4 +1,4 @@
-// What the other libraries of the core use: devices, launches, messages. See base/launch.h and
+// Services for the other libraries of the core: devices, launches, messages. See base/launch.h and
 // base/runtime_services.h.
 #include "launch.h"
 
@@ -29,14 +29,14 @@ infiniStatus_t no_host_memory(const char *function) noexcept {
     return INFINI_STATUS_INTERNAL_ERROR;
 }
 
-// The runtime's own message, said of the client's call.
+// The runtime's own message, attributed to the client's call.
 infiniStatus_t failed(const char *function, Error error) {
     std::string sentence = infiniGetLastErrorMessage();
     size_t colon = sentence.find(": ");
     if (colon != std::string::npos) sentence.erase(0, colon + 2);
     record_error(Thread::current(), error, std::string(function) + ": " + sentence);
     infiniStatus_t status = first::status_of(error);
-    // What the runtime refuses here (captures, calls from host functions) is the client's mistake.
+    // Errors of the runtime here (captures, calls from host functions) are the client's mistakes.
     bool no_memory = error == infinirtErrorMemoryAllocation;
     return status == INFINI_STATUS_INTERNAL_ERROR && !no_memory ? INFINI_STATUS_BAD_PARAM : status;
 }
@@ -52,7 +52,7 @@ Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, 
     if (!handle) return device.legacy.get();
     auto client = static_cast<infinirtStream_t>(handle);
     if (client == infinirtStreamLegacy) return device.legacy.get();
-    // Only here is anything to be known of streams that are the back end's own.
+    // The only way to learn about streams created by the back end itself.
     bool own = device.backend.own_handles;
     Stream *stream = client == infinirtStreamPerThread && !own ? thread_stream(call, device)
                                                                : StreamTable::get().find(handle);
@@ -87,7 +87,7 @@ Error synchronize_raw(Call &call, const InfiniTarget &target, void *stream) {
     return call.driver(driver.stream_synchronize(target.index, stream), "waiting for the stream");
 }
 
-// Work of another library, with how to give its data back.
+// Work of another library, with the function that frees its data.
 struct OwnedCall {
     void (*run)(void *);
     void (*dispose)(void *);

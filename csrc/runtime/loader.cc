@@ -54,7 +54,7 @@ std::string missing_entries(const InfiniDriver &driver) {
 
 std::string check_table(const InfiniBackend *table) {
     if (!table) return "infini_backend_open returned null: it cannot work with this core";
-    // Sizes and version come first and never move, so they can be read whatever follows.
+    // Sizes and version come first at fixed offsets, so they can be read in any version.
     if (table->abi != INFINI_BACKEND_ABI)
         return "built for version " + std::to_string(table->abi) +
                " of the back-end contract, this core has version " +
@@ -137,7 +137,7 @@ std::string probe_in_child(const std::string &program, const std::string &path) 
         close(ends[0]);
         return std::string("cannot be probed: ") + program + ": " + strerror(failed);
     }
-    // The child says its verdict on one line; end of file without one means that it died or was
+    // The child prints its verdict on one line; end of file without one means that it died or was
     // told to stop.
     std::string verdict;
     bool in_time = true;
@@ -166,7 +166,7 @@ std::string probe_in_child(const std::string &program, const std::string &path) 
     close(ends[0]);
     int status = 0;
     if (!in_time) {
-        // A child that a driver keeps in the kernel is left alone.
+        // A child that is blocked in the kernel by a driver is left running.
         waitpid(child, &status, WNOHANG);
         return hung_in_probe();
     }

@@ -1,5 +1,5 @@
-// Managed memory. Where its pages lie is the device's affair; advice and prefetches are hints,
-// which the core records page by page so that MemRangeGetAttribute can report it.
+// Managed memory. The device decides where its pages reside; advice and prefetches are hints, which
+// the core records page by page so that MemRangeGetAttribute can report it.
 #include "managed.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ struct Location {
 
     bool operator==(const Location &) const = default;
     auto operator<=>(const Location &) const = default;
-    // As the attributes of the first form report it.
+    // As reported by the attributes of the first form.
     int number() const {
         if (type == infinirtMemLocationTypeInvalid) return infinirtInvalidDeviceId;
         return type == infinirtMemLocationTypeDevice ? id : infinirtCpuDeviceId;
     }
 };
 
-// What holds for the pages from one address on, up to the next in the map.
+// The state of the pages from one address up to the next in the map.
 struct Advice {
     bool read_mostly = false;
     Location preferred, prefetched;
@@ -184,7 +184,7 @@ std::vector<int> common_accessors(const std::vector<Advice> &advices) {
     return numbers;
 }
 
-// The answer to all attributes but the list of accessors.
+// The value of all attributes except the list of accessors.
 int one_number(infinirtMemRangeAttribute attribute, const std::vector<Advice> &advices) {
     Location preferred = common(advices, &Advice::preferred);
     Location prefetched = common(advices, &Advice::prefetched);
@@ -311,7 +311,7 @@ Error MemRangeGetAttributes(Call &call, void **data, size_t *dataSizes,
     return infinirtSuccess;
 }
 
-// Who may touch the memory is a promise of the client; nothing has to move for it.
+// The client promises who accesses the memory; no data has to move.
 Error StreamAttachMemAsync(Call &call, Stream &stream, void *devPtr, size_t length,
                            unsigned int flags) {
     if (flags != infinirtMemAttachGlobal && flags != infinirtMemAttachHost &&

@@ -12,8 +12,8 @@
 namespace infini::rt {
 namespace {
 
-// Of MallocPitch and Malloc3D: as wide as the vector loads and texture rows of current hardware ask
-// for.
+// Of MallocPitch and Malloc3D: as wide as vector loads and texture rows of current hardware
+// require.
 constexpr size_t kPitchAlignment = 512;
 
 Error no_memory(Call &call, size_t bytes, Error code) {
@@ -66,7 +66,7 @@ Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
     // Work that still uses the memory ends first, on whichever device of the kind it is.
     Error waited = synchronize_kind(device.backend);
     Error released = device.driver().release(device.index, pointer, removed.bytes);
-    if (released != infinirtSuccess) {  // it stays what it was, and can be given back again
+    if (released != infinirtSuccess) {  // it stays allocated, and can be freed again
         add_memory(removed);
         return call.driver(released, "giving the memory back");
     }

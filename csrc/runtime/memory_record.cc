@@ -38,8 +38,8 @@ MemoryRange range_or_gap(const std::map<uintptr_t, MemoryRange> &ranges, uintptr
     return gap;
 }
 
-// The system gave this memory just now, so what was registered there is gone: the program unmapped
-// it without a word.
+// The system has just allocated this memory, so earlier registrations there are stale: the program
+// unmapped that memory without unregistering it.
 void forget_unmapped(std::map<uintptr_t, MemoryRange> &ranges, const MemoryRange &fresh) {
     auto it = ranges.upper_bound(fresh.base + (fresh.bytes - 1));
     while (it != ranges.begin()) {

@@ -43,7 +43,7 @@ Error check_devices(Call &call, const CopyPlan &plan, int dst_device, int src_de
     return check_side(call, "src", plan.src, copy.src, src_device);
 }
 
-// Makes the next work of `stream` come behind all work of `before`.
+// Orders later work of `stream` after all work of `before`.
 Error order(Call &call, Stream &before, Stream &stream) {
     if (&before == &stream) return infinirtSuccess;
     const InfiniDriver &driver = before.device.driver();
@@ -59,7 +59,7 @@ Error order(Call &call, Stream &before, Stream &stream) {
     return error;
 }
 
-// Not waited for, but ordered with all other work of both devices and the current one.
+// Asynchronous, but ordered with all other work of both devices and the current one.
 Error run_between(Call &call, const CopyPlan &plan, int dst_device, int src_device) {
     auto &devices = call.thread.backend->devices;
     Stream *sides[] = {devices[src_device]->legacy.get(), devices[dst_device]->legacy.get()};

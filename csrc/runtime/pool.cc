@@ -1,4 +1,4 @@
-// Allocating from pools and giving their memory back.
+// Allocating from pools and freeing their memory.
 #include "pool.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace infini::rt {
 namespace {
 
-// Every pool that still has memory, also those that clients destroyed.
+// Every pool that still has memory, including those that clients destroyed.
 struct PoolRegistry {
     ForkSafeMutex mutex{LockRank::Pools};
     std::vector<Pool *> pools;
@@ -25,8 +25,8 @@ bool give_back(const Pool::Chunks &given) {
     return !given.empty();
 }
 
-// Calls work(pool) with each pool of the device locked. Destroyed pools that have no memory left
-// end here.
+// Calls work(pool) with each pool of the device locked. Destroyed pools without memory are deleted
+// here.
 void each_pool(Device &device, auto work) {
     std::lock_guard lock(registry().mutex);
     std::erase_if(registry().pools, [&](Pool *pool) {
@@ -42,7 +42,7 @@ void each_pool(Device &device, auto work) {
     });
 }
 
-// Counts a new chunk as reserved. 0 if the pool may not grow so far.
+// Counts a new chunk as reserved. 0 if the pool may not grow by that much.
 size_t reserve(Pool &pool, size_t bytes) {
     size_t chunk;
     if (__builtin_add_overflow(bytes, kChunkBytes - 1, &chunk)) return 0;
@@ -104,7 +104,8 @@ Error allocate_slowly(Call &call, Pool &pool, Stream &stream, size_t granules, s
                 return infinirtSuccess;
             }
             chunk = reserve(pool, granules * kGranule);
-            // A pool at its limit can only give up chunks that are too small, to take a larger one.
+            // A pool at its limit can only free chunks that are too small, to allocate a larger
+            // one.
             if (!chunk && !trimmed) pool.shrink(0, &given);
         }
         give_back(given);
@@ -183,7 +184,7 @@ Error allocate_block(Call &call, Pool &pool, Stream &stream, size_t bytes, void 
 
 namespace {
 
-// The offset in the chunk of `range`. False if that is gone. The pool is locked.
+// The offset in the chunk of `range`. False if the chunk is gone. The pool is locked.
 bool offset_in_chunk(const MemoryRange &range, const void *pointer, size_t *offset) {
     if (range.chunk->pool.load(std::memory_order_relaxed) != range.pool) return false;
     *offset = static_cast<size_t>(static_cast<const char *>(pointer) - range.chunk->memory);
@@ -247,7 +248,7 @@ void release_unused(Device &device) {
         uint64_t keep = pool.retired ? 0 : pool.release_threshold.load(std::memory_order_relaxed);
         if (pool.reserved <= keep) return;
         pool.shrink(keep, &given);
-        // What a stream has not passed yet is for a later synchronisation.
+        // Frees that a stream has not reached yet are left to a later synchronisation.
         if (pool.unsettled() > 0) device.pool_excess.store(true, std::memory_order_relaxed);
     });
     give_back(given);

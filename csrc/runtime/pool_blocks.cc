@@ -4,7 +4,7 @@
 
 namespace infini::rt {
 
-// calloc gives large tables as pages that cost nothing until a block begins there.
+// calloc returns large tables as pages that are not backed by memory until a block begins there.
 PoolChunk::PoolChunk(Pool &pool, void *memory, size_t bytes)
     : pool(&pool),
       memory(static_cast<char *>(memory)),
@@ -30,7 +30,7 @@ void PoolChunk::unmark(const PoolBlock *block) {
 PoolBlock *PoolChunk::block_over(size_t granule) const {
     size_t word = granule / 64;
     uint64_t bits = marks_[word] & (~uint64_t{0} >> (63 - granule % 64));
-    while (!bits) bits = marks_[--word];  // the first granule is always the begin of a block
+    while (!bits) bits = marks_[--word];  // the first granule always begins a block
     return starts_[word * 64 + 63 - static_cast<size_t>(std::countl_zero(bits))];
 }
 

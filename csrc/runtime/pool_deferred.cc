@@ -1,4 +1,4 @@
-// FreeAsync of memory that does not come from a pool: it is given back once its stream got there.
+// FreeAsync of memory that does not come from a pool: it is freed when its stream gets there.
 #include "pool.h"
 
 namespace infini::rt {

@@ -4,7 +4,8 @@
 namespace infini::rt {
 namespace {
 
-// Has everything that a free in this stream would come behind been done? May say no when it has.
+// Whether everything that precedes a free in this stream has finished. May return false although it
+// has.
 bool idle(Stream &stream) {
     const InfiniDriver &driver = stream.device.driver();
     int device = stream.device.index;
@@ -54,9 +55,8 @@ Error Pool::record_event(Stream &stream, void **event) {
     return error;
 }
 
-// Work in the legacy stream and work in blocking streams come behind each other without any item
-// that says so. A free therefore takes a position of its own: an event counts as behind it only if
-// it was recorded later.
+// The legacy stream and blocking streams are ordered with each other without an explicit item. A
+// free therefore has a position of its own: an event follows it only if it was recorded later.
 Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **result) {
     *bin = bin_of(stream, true);
     FreePoint *&last = (*bin)->last;
@@ -68,8 +68,8 @@ Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **res
         *result = last;
         return infinirtSuccess;
     }
-    // A free in the legacy stream comes behind the blocking streams too, which a query may not
-    // cover. It gets its event when somebody asks: that stream is always there to record one.
+    // A free in the legacy stream also follows the blocking streams, which a query may not cover.
+    // Its event is recorded on demand, since that stream always exists.
     void *event = nullptr;
     bool complete = !stream.legacy && idle(stream);
     if (!complete && !stream.legacy) {
@@ -100,7 +100,7 @@ void Pool::drop(FreePoint *point) {
     if (--point->references == 0) spare_points_.push_back(point);
 }
 
-// An event that is not needed any more, at least not for its last record.
+// An event whose last record is not needed any more.
 void Pool::keep_event(Device &of, void *event) {
     if (&of == &device && spare_events_.size() < 64)
         spare_events_.push_back(event);
@@ -108,7 +108,7 @@ void Pool::keep_event(Device &of, void *event) {
         of.driver().event_destroy(of.index, event);
 }
 
-// A place left the list: it was passed, or nobody cares any more.
+// A place left the list: it was passed, or is not needed any more.
 void Pool::pass(FreeBin &bin, FreePoint *point) {
     if (point->event) keep_event(*bin.device, point->event);
     point->event = nullptr;
@@ -116,14 +116,14 @@ void Pool::pass(FreeBin &bin, FreePoint *point) {
     drop(point);
 }
 
-// The first event at or behind a place that is pending. Null if none is recorded.
+// The first event at or after a pending place. Null if none is recorded.
 void *Pool::event_behind(const FreeBin &bin, const FreePoint &point) {
     for (const FreePoint *pending : bin.pending)
         if (pending->order >= point.order && pending->event) return pending->event;
     return nullptr;
 }
 
-// Places of one stream are passed in order, so an event that is complete speaks for all before it.
+// Places of one stream are passed in order, so a completed event covers all places before it.
 void Pool::poll(FreeBin &bin, bool ask) {
     auto &pending = bin.pending;
     auto pop_front = [&] {
@@ -131,7 +131,7 @@ void Pool::poll(FreeBin &bin, bool ask) {
         pending.pop_front();
         pass(bin, oldest);
     };
-    // Those that only the list knows need no asking. In steady use they are the newest.
+    // Places that only the list holds need no query. In steady use they are the newest.
     while (!pending.empty() && pending.back()->references == 1) {
         FreePoint *newest = pending.back();
         pending.pop_back();
@@ -183,7 +183,7 @@ PoolBlock *Pool::find_thoroughly(Stream &stream, size_t granules) {
             return ordered_before(stream, *bin, *candidate.point);
         });
         if (!block) continue;
-        // What was done in the legacy stream may have been a free, which puts no item there.
+        // The last operation in the legacy stream may have been a free, which adds no item.
         void *event = nullptr;
         if (by_legacy(stream, *bin, *block->point)) {
             if (record_event(*stream.device.legacy, &event) != infinirtSuccess) continue;

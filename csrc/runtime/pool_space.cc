@@ -1,4 +1,4 @@
-// The blocks of a pool: taking, putting back, splitting, joining, giving chunks up.
+// The blocks of a pool: allocation, freeing, splitting, merging, and releasing chunks.
 #include <algorithm>
 
 #include "pool.h"
@@ -70,7 +70,7 @@ void Pool::put_back(PoolBlock *block, FreeBin *bin, FreePoint *point) {
     block->bin = bin;
     block->point = point;
     if (point) ++point->references;
-    // Small blocks are likely to be asked for again in the same size.
+    // Small blocks are likely to be requested again in the same size.
     if (block->granules > kSmallGranules || !point) merge(block);
     bin->lists.push(block);
     if (reserved > release_threshold.load(std::memory_order_relaxed) || retired)
@@ -79,7 +79,7 @@ void Pool::put_back(PoolBlock *block, FreeBin *bin, FreePoint *point) {
 }
 
 // Merges `block`, which is in no list yet, with free neighbours of the same bin. It keeps its
-// identity; a neighbour that is gone has no granules.
+// identity; a merged neighbour has no granules.
 void Pool::merge(PoolBlock *block) {
     PoolChunk &chunk = *block->chunk;
     if (PoolBlock *next = block->after; next && next->bin == block->bin) {
@@ -118,7 +118,7 @@ void Pool::settle(bool everywhere) {
         bin->lists.each([&](PoolBlock *block) { blocks.push_back(block); });
     }
     for (PoolBlock *block : blocks) {
-        if (block->granules == 0) continue;  // a neighbour took it in
+        if (block->granules == 0) continue;  // it was merged into a neighbour
         block->bin->lists.remove(block);
         if (everywhere && block->point->complete) {
             drop(block->point);
@@ -128,7 +128,7 @@ void Pool::settle(bool everywhere) {
         merge(block);
         block->bin->lists.push(block);
     }
-    // Streams come and go; a bin stays only as long as it is of use.
+    // Streams are short-lived, so unused bins are removed.
     for (auto it = bins_.begin(); it != bins_.end();) {
         FreeBin &bin = *it->second;
         if (bin.lists.size() > 0 || !bin.pending.empty()) {

@@ -1,7 +1,7 @@
 // infini-probe LIBRARY: opens a back end in a process of its own, so that a crash in it harms
 // nobody.
 //
-// Whatever the library answers is fine here: the caller opens it again and reports the reason
+// Any answer of the library is success here: the caller opens it again and reports the reason
 // itself.
 #include <cstdio>
 #include <cstring>

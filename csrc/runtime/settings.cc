@@ -1,4 +1,4 @@
-// Settings of a device that are kept for those who ask, versions, and the record of errors.
+// Device settings that are only stored and returned, versions, and the last error.
 #include "capture.h"
 #include "impl.h"
 #include "last_error.h"

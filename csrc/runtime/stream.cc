@@ -63,7 +63,8 @@ void HostCall::run_once(void *self) {
 
 Error submit_now(Call &call, Stream &stream, const InfiniWork *work, size_t count) {
     Error error = stream.device.driver().submit(stream.device.index, stream.driver, work, count);
-    // Counted when it is in the stream: whoever reads the count may rely on the work before it.
+    // Counted once it is in the stream, so that a reader of the count can rely on the work before
+    // it.
     stream.position.fetch_add(1, std::memory_order_relaxed);
     if (error == infinirtSuccess) [[likely]]
         return error;
@@ -118,7 +119,7 @@ Error StreamCreateWithPriority(Call &call, infinirtStream_t *pStream, unsigned i
         return call.invalid(
             "flags is 0x%x: expected infinirtStreamDefault or infinirtStreamNonBlocking", flags);
     Device &device = call.device();
-    // Out of range is not an error: CUDA takes the nearest priority that there is.
+    // Out of range is not an error: CUDA uses the nearest valid priority.
     priority = std::clamp(priority, std::min(device.info.greatest_priority, 0),
                           std::max(device.info.least_priority, 0));
     void *driver = nullptr;
@@ -172,7 +173,7 @@ Error StreamQuery(Call &call, Stream &stream) {
     return call.driver(error, "asking about the stream");
 }
 
-// The attributes that mean something without device code: priority (read only, as in CUDA) and how
+// The attributes that are meaningful without device code: priority (read only, as in CUDA) and how
 // to wait.
 Error StreamGetAttribute(Call &call, Stream &stream, infinirtLaunchAttributeID attr,
                          infinirtLaunchAttributeValue *value_out) {

@@ -5,7 +5,7 @@ namespace infini::rt {
 
 constinit thread_local Thread *Thread::instance = nullptr;
 
-// Ends the state with its thread. A call made later still, by another library's destructor, starts
+// Destroys the state with its thread. An even later call, by another library's destructor, creates
 // a new state.
 struct ThreadEnd {
     bool armed = false;
@@ -23,7 +23,7 @@ Thread &Thread::make() {
 }
 
 Thread::~Thread() {
-    // Work still queued in these streams goes on: destroying does not wait.
+    // Work queued in these streams still runs: destroying does not wait.
     for (Stream *stream : default_streams) {
         forget_stream(*stream);
         stream->device.driver().stream_destroy(stream->device.index, stream->driver);

@@ -1,4 +1,4 @@
-// User objects: something of the client's that lives as long as graphs refer to it.
+// User objects: client objects that live as long as graphs refer to them.
 #include <algorithm>
 #include <climits>
 
@@ -25,7 +25,7 @@ Error check_count(Call &call, unsigned count, int index) {
     return call.invalid("argument %d (count) is %u: expected 1 to %d", index, count, INT_MAX);
 }
 
-// The client can give away its own references only, not those of graphs.
+// The client can release only its own references, not those of graphs.
 Error check_owned(Call &call, const UserObject &object, unsigned count, int index) {
     if (count <= object.references) return infinirtSuccess;
     return call.invalid(

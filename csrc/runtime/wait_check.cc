@@ -1,4 +1,4 @@
-// Failures of asynchronous work that other libraries put into streams: host waits report them.
+// Failures of asynchronous work that other libraries put into streams; reported by host waits.
 #include "call.h"
 
 namespace infini::rt {

@@ -44,7 +44,7 @@ nb::object make_struct(nb::handle cls, const void *bytes) {
 
 void add_struct_methods(nb::handle type, const char *name,
                         std::initializer_list<const char *> fields, const void *initial) {
-    // Untyped: a typed `def` would be compiled once per struct.
+    // Casts every struct to one class: otherwise `def` would be compiled once per struct.
     auto cls = nb::borrow<nb::class_<dim3>>(type);
     cls.def(nb::new_([type, initial](const nb::kwargs &values) {
         nb::object made = make_struct(type, initial);
