@@ -219,7 +219,7 @@ Error GraphInstantiateWithParams(Call &call, infinirtGraphExec_t *pGraphExec, Gr
 
 Error GraphExecGetFlags(Call &, Exec &graphExec, unsigned long long *flags) {
     *flags =
-        graphExec.flags & ~infinirtGraphInstantiateFlagUpload;  // as in CUDA
+        graphExec.flags & ~infinirtGraphInstantiateFlagUpload;  // as in CUDA: for this call only
     return infinirtSuccess;
 }
 
