@@ -17,8 +17,8 @@ CHUNK = 1 << 22  # elements compared at a time, as float64
 
 @cache
 def tolerances() -> dict[str, tuple[float, float]]:
-    """By the name of torch's type: relative and absolute. Read and not imported, because the tests'
-    kit needs pytest."""
+    """Relative and absolute tolerance by the name of torch's type. The file is parsed instead of
+    imported, because the tests' kit needs pytest."""
     tree = ast.parse(KIT.read_text())
     found = (
         node.value
@@ -33,8 +33,8 @@ def tolerances() -> dict[str, tuple[float, float]]:
 
 
 def difference(ours: Any, theirs: Any, close: float = 1.0) -> str:
-    """What is wrong with a torch tensor of ours, or nothing. `close` multiplies the tolerances of
-    floats as it does in the tests; 0 asks for equal values."""
+    """What is wrong with a result of ours, given as a torch tensor, or nothing. `close` multiplies
+    the tolerances of floats as it does in the tests; 0 requires equal values."""
     a, b = ours.reshape(-1), theirs.reshape(-1)
     if a.numel() != b.numel():
         return f"{a.numel()} elements, torch has {b.numel()}"

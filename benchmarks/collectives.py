@@ -42,8 +42,8 @@ from infinicore.cli.handover import find
 SIZES = [8 << shift for shift in range(0, 26, 3)] + [256 << 20]
 QUICK = [8, 4096, 1 << 20]
 MODES = ("latency", "throughput")
-WINDOW = 16  # operations that are under way together
-WINDOW_BYTES = 16 << 20  # the largest buffer of which there are so many
+WINDOW = 16  # operations in flight
+WINDOW_BYTES = 16 << 20  # the largest buffer of which WINDOW are allocated
 # Bytes that each rank must send for a buffer of one byte, by the number of ranks.
 BUS: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda ranks: 2 * (ranks - 1) / ranks,
@@ -67,7 +67,7 @@ class Row:
         return self.bytes * BUS[self.operation](self.ranks) / self.seconds[who]
 
     def ratio(self, against: str) -> float | None:
-        """How many times as fast as the other we are."""
+        """The other's time divided by ours."""
         if against not in self.seconds:
             return None
         return self.seconds[against] / self.seconds["infinicore"]
@@ -192,7 +192,7 @@ def free_port() -> int:
 
 
 def runner(system: Any, mode: str, operation: str, count: int) -> Callable[[int], None]:
-    """Does the operation so many times."""
+    """Performs the operation this many times."""
     if mode == "latency":
         whole, part = system.buffers(count)
 
@@ -239,7 +239,7 @@ def measure(
     size: int,
     budget: float,
 ) -> Row:
-    """Every rank gets the same row."""
+    """Every rank receives the same row."""
     row = Row(mode, operation, size, comm.ranks)
     count = max(size // 4 // comm.ranks, 1) * comm.ranks
     right = {who: is_right(each, mode, operation, count, comm) for who, each in systems.items()}
@@ -265,7 +265,7 @@ def measure(
 
 
 def slowest(comm: ccl.Communicator, run: Callable[[int], None], repeats: int) -> float:
-    """Seconds of one operation, of the rank that took longest."""
+    """Seconds of one operation on the slowest rank."""
     comm.barrier()
     began = time.perf_counter()
     run(repeats)
@@ -273,7 +273,7 @@ def slowest(comm: ccl.Communicator, run: Callable[[int], None], repeats: int) ->
 
 
 def highest(comm: ccl.Communicator, value: float) -> float:
-    """The largest value that a rank has."""
+    """The largest value of all ranks."""
     shared = infinicore.from_numpy(np.array([value]))
     comm.all_reduce(shared, "max")
     infinicore.context.sync_stream()
@@ -368,7 +368,7 @@ def main() -> int:
 
 
 def start_on_two_hosts(name: str) -> int:
-    """One rank on each of two hosts that the tests make of network namespaces."""
+    """One rank on each of two hosts, which are the network namespaces of the tests."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from tests.collectives import hosts, mpi_launch
 

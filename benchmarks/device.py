@@ -32,9 +32,9 @@ from device_factors import factor_rows
 from device_host import host_rows
 from report import wanted
 
-CACHE = 192 << 20  # bytes that a round goes over at least
+CACHE = 192 << 20  # the least number of bytes of a round
 MOST_SETS = 48
-ROW_SECONDS = 60  # then a row counts as hanging
+ROW_SECONDS = 60  # after this a row counts as hanging
 
 
 def run_case(device: Device, case: Case, budget: float) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def work(options: argparse.Namespace) -> None:
             if device.torch is not None:
                 device.torch.cuda.empty_cache()
             device.wait()
-        except Exception as error:  # nothing works any more in this process
+        except Exception as error:  # this process cannot use the device any more
             print(json.dumps({"broken": _sentence(error)}), flush=True)
             return
     print(json.dumps({"end": True}), flush=True)
@@ -188,13 +188,14 @@ def _name(device: Device) -> str:
         return str(device.ic.get_default_device())
 
 
-# ---- The process that asks -----------------------------------------------------------------------
+# ---- The controlling process
+# -----------------------------------------------------------------------
 
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     run: dict[str, Any] = {"device": options.device, "rows": [], "limits": {}}
     done: list[str] = []
-    for _ in range(12):  # so many rows may break the device
+    for _ in range(12):  # the most rows that may break the device
         begun = _attend(options, done, run)
         if begun is None:
             break
@@ -206,7 +207,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _attend(options: argparse.Namespace, done: list[str], run: dict[str, Any]) -> Any:
-    """Starts a process for what is left; None, or the row that it did not survive and why."""
+    """Starts a process for the remaining rows; None, or the row that crashed it and why."""
     command = [sys.executable, str(Path(__file__).with_name("operators.py"))]
     command += ["--device", options.device, "--worker", "--rows", ",".join(options.rows)]
     command += ["--tiny"] * options.tiny

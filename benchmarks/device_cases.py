@@ -26,13 +26,13 @@ class Case:
     tensors: Shapes
     ours: Way = field(repr=False)
     theirs: Sequence[tuple[str, Way]] = field(repr=False)
-    reads: float = 0.0  # bytes that any program has to read
+    reads: float = 0.0  # bytes that any implementation has to read
     writes: float = 0.0
     flops: float = 0.0
     unit: str = "TB/s"  # or "TFLOP/s", or "us"
-    below: int = 0  # integers of the tensors are smaller
+    below: int = 0  # exclusive upper bound of integers
     close: float = 1.0  # times the tests' tolerance for the type; 0: the results are equal
-    picks: str = ""  # a tensor whose elements the result names: those are compared
+    picks: str = ""  # results are indices into it: elements are compared
 
     @property
     def title(self) -> str:
@@ -54,7 +54,7 @@ def text(shape: Sequence[int]) -> str:
 
 
 def all_cases(ic: Any, torch: Any, tiny: bool = False) -> list[Case]:
-    """`tiny`: the same with few elements, to try the program itself."""
+    """`tiny`: the same with few elements, to test the benchmark itself."""
     made: list[Case] = []
     for group in (_maps, _norms, _folds, _copies, _products, _convolutions, _attention):
         made += group(ic, torch, tiny)

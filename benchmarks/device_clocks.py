@@ -69,7 +69,7 @@ def _torch_for(device: Any) -> Any:
 
 
 class Clock:
-    """Seconds of one call, by the device's clock: `run` is a replay of `count` of them."""
+    """Seconds of one call, by the device's clock: `run` replays `count` calls."""
 
     def __init__(self, run: Callable[[], Any], count: int, events: Sequence[Any]) -> None:
         self.run, self.count, (self.begin, self.end) = run, count, events
@@ -87,12 +87,12 @@ class Clock:
 
 def ours_replayed(device: Device, way: Way, sets: Sequence[Set], repeats: int) -> Clock:
     ic = device.ic
-    way(sets[0])  # kernels are compiled, tables are made
+    way(sets[0])  # kernels are compiled, tables are built
     with ic.record() as made:
         held = [way(each) for _ in range(repeats) for each in sets]
     graph = made.graph
 
-    def run(_: Any = held) -> None:  # the results live as long as the clock
+    def run(_: Any = held) -> None:  # keeps the results alive as long as the clock
         graph.run()
 
     return Clock(run, len(held), [ic.DeviceEvent(enable_timing=True) for _ in range(2)])
@@ -115,7 +115,7 @@ def theirs_replayed(device: Device, way: Way, sets: Sequence[Set], repeats: int)
 
 
 def best_of(clocks: dict[str, Callable[[], float]], budget: float) -> dict[str, float]:
-    """The best round of each, in turn."""
+    """The best round of each; the rounds alternate."""
     best = {name: clock() for name, clock in clocks.items()}
     until = time.perf_counter() + budget
     rounds = 0

@@ -1,4 +1,4 @@
-"""Fourier transforms and linear algebra on an accelerator, beside torch.
+"""Fourier transforms and linear algebra on an accelerator, compared with torch.
 
 The rows are those of operators.py on the CPU. Neither side is replayed from a graph: torch's
 solvers read results on the host, which a graph cannot hold. Both sides are called as users call
@@ -19,7 +19,7 @@ from operator_cases_factors import factoring
 
 
 def factor_rows(device: Device) -> dict[str, Callable[[], dict[str, Any]]]:
-    if device.torch is None:  # the rows are made of torch's tensors
+    if device.torch is None:  # the rows use torch's tensors
         return {}
     cases = [case for case in factoring() if not device.tiny or "1024" not in case.shape]
     return {

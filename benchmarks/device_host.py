@@ -1,4 +1,4 @@
-"""What a call costs the host, and a graph of little work."""
+"""The host time of calls, and of replaying a graph of small kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import checks
 from device_cases import Case
 from device_clocks import Device, best_of, ours_replayed, theirs_replayed
 
-HOST_CALLS = 300  # fewer than a device queues
+HOST_CALLS = 300  # fewer than a device's queue holds
 
 
 def host_rows(device: Device) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -75,7 +75,7 @@ def host_rows(device: Device) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def graph_row(device: Device) -> dict[str, Any]:
-    """100 launches of little work: what a replay costs."""
+    """The cost of a replay of 100 small launches."""
     case = Case(
         "host",
         "add",

@@ -56,7 +56,7 @@ def limits_of(run: Run) -> dict[str, float]:
             raise_to("copy", moved / best)
         elif moved > 1 << 28 and writes < 0.02 * reads:
             raise_to("read", moved / best)
-    for row in run["rows"]:  # what is left of a row when its copy has taken its time
+    for row in run["rows"]:  # the rest of a row after the time of its copy
         if row.get("failed") or row["group"] == "host" or not found.get("copy"):
             continue
         best = min(row["ours_s"], row.get("theirs_s") or row["ours_s"])

@@ -15,7 +15,7 @@ PYTHON_NS, PLAN_NS = 300, 300
 
 
 def counted(words: str, met: Iterable[bool]) -> list[str]:
-    """`words`: met by so many; nothing where there is no such row."""
+    """`words`, with the number of rows that meet the goal; empty without such rows."""
     marks = list(met)
     return [f"{words}: {sum(marks)} of {len(marks)}"] if marks else []
 

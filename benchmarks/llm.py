@@ -50,7 +50,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 class RandomWeights(Checkpoint):
-    """A model of the Llama type without a file."""
+    """A Llama-type model without a file."""
 
     def __init__(self, config: dict[str, Any], device: Any, dtype: Any) -> None:
         self.config, self.source = {**_COMMON, **config}, "random weights"
@@ -95,7 +95,8 @@ class RandomWeights(Checkpoint):
         raise ValueError("random weights have no tokenizer")
 
     def bytes_read(self) -> int:
-        """By one step: all weights but the embedding, of which it reads single rows."""
+        """Bytes that one step reads: all weights except the embedding, of which it reads single
+        rows."""
         count = 0
         for name, shape in self._shapes.items():
             elements = shape[0] * (shape[1] if len(shape) > 1 else 1)
@@ -115,7 +116,7 @@ def synchronize(device: Any) -> None:
 
 
 def copy_bandwidth(device: Any) -> float:
-    """Bytes a second that a large copy reads and writes."""
+    """Bytes per second that a large copy reads and writes."""
     count = (1 << 30 if device.type != "cpu" else 1 << 28) // 4
     a = infinicore.ones(count, dtype=infinicore.float32, device=device)
     b = infinicore.empty_like(a)
@@ -130,7 +131,7 @@ def copy_bandwidth(device: Any) -> float:
 
 
 def measure(engine: Engine, batch: int, context: int, tokens: int, repeat: int) -> dict[str, float]:
-    """Seconds of a step that generates at about `context` keys, and of a prompt that long."""
+    """Seconds of a decoding step with about `context` keys, and of a prompt of that length."""
     import random
 
     draw = random.Random(batch)

@@ -1,8 +1,8 @@
 """The rows of benchmarks/operators.py that walk over memory: maps, rows, copies, reductions.
 
-A case is built when its turn comes and dropped afterwards, so only one at a time needs memory. What
-torch is given is its best form: results allocated before where it can take them, and where there
-are several ways the fastest counts.
+A case is built when it is measured and freed afterwards, so that only one at a time needs memory.
+torch gets its best form: preallocated results where it supports them, and the fastest of several
+ways.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tensors:
         self._numbers = {"F32": torch.randn(1_000_003)}
 
     def normal(self, *shape: int, dtype: str = "F32") -> Any:
-        """Normal numbers that repeat, because drawing so many takes long."""
+        """Repeating normal random numbers, because drawing all of them takes long."""
         if dtype not in self._numbers:
             self._numbers[dtype] = self._numbers["F32"].to(self.types[dtype])
         made = self.torch.empty(shape, dtype=self.types[dtype])
@@ -74,7 +74,7 @@ class Tensors:
         return self.torch.randint(low, high, shape, dtype=dtype or self.torch.int64)
 
     def plan(self, name: str, outputs: Sequence[Any], *inputs: Any, **attributes: Any) -> Call:
-        """Described once, run by the call: the outputs come first, then the inputs."""
+        """Creates a plan; the call runs it. The outputs come first, then the inputs."""
         given = list(outputs) if outputs else None
         plan = self.op.describe(name, *inputs, out=given, **attributes)
         data = (*outputs, *inputs)

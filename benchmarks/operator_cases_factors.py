@@ -17,7 +17,7 @@ UNITS = {"F32": 1e-6, "F64": 1e-14, "C64": 1e-6, "C128": 1e-14}
 
 
 def _values(tensors: Tensors, shape: tuple[int, ...], dtype: str) -> tuple[Any, Any]:
-    """torch's tensor, and ours over the same memory."""
+    """torch's tensor, and ours with the same memory."""
     import infinicore
 
     x = tensors.torch.randn(shape, dtype=getattr(tensors.torch, TYPES[dtype]))
@@ -85,7 +85,7 @@ SLOW = ("svd", "eigh", "eig")  # at 1024 torch takes seconds for these
 
 
 def _residual(name: str, tensors: Tensors, x: Any, made: Any) -> tuple[Any, Any]:
-    """What should be equal, of factors that are not unique."""
+    """The values to compare, since factors are not unique."""
     made = [tensors.torch.from_dlpack(each) for each in made]
     if name == "qr":
         return made[0] @ made[1], x

@@ -1,5 +1,5 @@
 """The rows of benchmarks/operators.py that compute with models' shapes: products, attention,
-convolution, and what selects by index or by size."""
+convolution, and operators that select by index or by value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Theirs = list[tuple[str, Call]]
 
 
 def products() -> Iterator[Case]:
-    """M x K times K x N; the weights of layers lie as [N, K], as linear layers have them."""
+    """M x K times K x N; the weights are stored as [N, K], as in linear layers."""
     yield Case("gemm", "gemm", "8x8x8", "F32", gemm_work(8, 8, 8, "F32", layer=False))
     square = (1024, 1024, 1024)
     qwen, smol, llama = (128, 4864, 896), (128, 1536, 576), (128, 14336, 4096)
@@ -56,7 +56,7 @@ def gemm_work(
             result=c,
             reads=(rows * depth + depth * columns) * size,
             writes=rows * columns * size,
-            # One row: every weight is widened for one product only.
+            # One row: every widened weight is used only once.
             elementwise=float(columns) * depth * widening(dtype) if rows == 1 else 0.0,
             products=float(rows) * columns * depth,
         )
@@ -355,7 +355,7 @@ def kthvalue_work() -> Callable[[Tensors], Work]:
 
 
 def sample_work(vocabulary: int, dtype: str) -> Callable[[Tensors], Work]:
-    """One of the 50 best whose shares reach 0.8."""
+    """Samples from the top 50 and from a total probability of 0.8."""
 
     def build(t: Tensors) -> Work:
         torch, logits = t.torch, t.normal(vocabulary, dtype=dtype)

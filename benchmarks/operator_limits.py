@@ -81,7 +81,7 @@ def native_products() -> set[str]:
     }
     found = {dtype for dtype, names in known.items() if flags & names}
     if platform.machine() == "aarch64":
-        # Half floats add and multiply, but a sum of them is no sum in F32 (asimdfhm is).
+        # Half floats can be added and multiplied, but not accumulated in F32 (asimdfhm can).
         found.discard("F16")
         if "asimdfhm" in flags:
             found.add("F16")
@@ -131,7 +131,8 @@ class Machine:
     def learn(
         self, group: str, dtype: str, amounts: tuple[float, float, float], best: float
     ) -> None:
-        """A row that only copies, reads, writes or multiplies is one more way to do that."""
+        """A row that only copies, reads, writes or multiplies is another measurement of that
+        rate."""
         reads, writes, products = amounts
         moved = int(reads + writes)
         if group == "gemm" and products:
@@ -189,7 +190,7 @@ def measure(native: Native, machine: Machine, quick: bool) -> None:
 
 
 def measure_operators(tensors: Any, machine: Machine, best: Callable[..., list[float]]) -> None:
-    """The same by our operators and by torch's: copies, sums, fills, and large products."""
+    """The same rates from our operators and torch's: copies, sums, fills, and large products."""
     torch = tensors.torch
     for size in SIZES[1:]:
         x, y = (tensors.normal(size // 8) for _ in range(2))  # of half the bytes each

@@ -73,7 +73,7 @@ def seconds(call: Call, repeats: int) -> float:
 
 
 def first(call: Call) -> float:
-    """The time of a call that finds everything ready, or of the first one when that is long."""
+    """The time of a warm call, or of the first call when that is long."""
     once = seconds(call, 1)
     return once if once > SLOW else min(once, seconds(call, 1))
 
@@ -108,7 +108,7 @@ def difference(work: Work, theirs: Call) -> str:
 
 
 def fastest(work: Work, row: Row) -> list[tuple[float, str, Call]]:
-    """The best of torch's ways that this torch has on this CPU; none when it has no way."""
+    """The best of torch's implementations that work on this CPU; none if none does."""
     found = []
     for label, call in work.theirs:
         try:
@@ -116,7 +116,7 @@ def fastest(work: Work, row: Row) -> list[tuple[float, str, Call]]:
         except (RuntimeError, NotImplementedError, TypeError) as error:
             row.against = f"n/a: {label}: {error}".splitlines()[0][:80]
         if found and found[-1][0] > 3 * SLOW:
-            break  # the others take as long
+            break  # the others take about as long
     return [min(found, key=lambda way: way[0])] if found else []
 
 
@@ -138,7 +138,7 @@ def run(case: Case, tensors: Tensors, pace: Pace) -> Row:
 
 
 def judge(rows: Sequence[Row], machine: Machine) -> None:
-    """Compares with the limits, of which the rows themselves are measurements, too."""
+    """Compares with the limits; the rows are themselves measurements of these."""
     known = [row for row in rows if row.ours_s]
     for row in known:
         best = min(row.ours_s or math.inf, row.theirs_s or math.inf)
@@ -180,7 +180,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         print(f"\r{i + 1}/{len(cases)} {case.title}\033[K", end="", file=sys.stderr, flush=True)
         try:
             rows.append(run(case, tensors, pace))
-        except Exception as error:  # one that fails must not hide the others
+        except Exception as error:  # a failing row must not hide the others
             sentence = f"{type(error).__name__}: {error}".splitlines()[0]
             rows.append(Row(case.group, case.name, case.shape, case.dtype, failed=sentence))
         if i % 50 == 49 or i + 1 == len(cases):

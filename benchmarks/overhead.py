@@ -28,7 +28,7 @@ Call = Callable[[], Any]
 
 @dataclass
 class Timed:
-    """A call with its own way to be timed: the seconds that so many take."""
+    """A call with its own timer: the seconds of this many calls."""
 
     call: Call
     seconds: Callable[[int], float]
@@ -52,7 +52,7 @@ class Case:
     ours: Call
     theirs: Call | None = None  # None: torch is not installed
     against: str = "torch"
-    result: Call | None = None  # where our result is, if the call does not return it
+    result: Call | None = None  # holds our result, if the call does not return it
     repeats: int = 10_000
     compared: bool = True
 
@@ -100,7 +100,7 @@ def blocks(ic: Any, torch: Any) -> Iterator[Case]:
         yield Case(f"{what}, eager", eager, reference, repeats=20)
         yield Case(f"{what}, recorded", recorded, reference, **replayed)
         if torch is not None and torch.get_num_threads() > 1:
-            # What is so small may be faster without other threads.
+            # Work this small may be faster on one thread.
             alone = single_threaded(torch, reference)
             yield Case(f"{what}, eager", eager, alone, "torch, 1 thread", repeats=20)
             yield Case(f"{what}, recorded", recorded, alone, "torch, 1 thread", **replayed)

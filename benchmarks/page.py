@@ -20,7 +20,7 @@ from report import folded, markdown_table, percent_text, ratio_text, time_text
 
 TEMPLATE = Path(__file__).with_name("page_template.md")
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-WORST = 10  # rows of a list of the slowest
+WORST = 10  # rows in a list of the slowest
 Suite = results.Suite
 Row = dict[str, Any]
 

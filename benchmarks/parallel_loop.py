@@ -35,7 +35,7 @@ def compiled() -> ctypes.CDLL:
 
 
 def openmp(threads: int) -> ctypes.c_void_p | None:
-    """The entry of the OpenMP library that torch has opened."""
+    """The entry point of the OpenMP library that torch has opened."""
     try:
         import torch
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the scripts share to print figures: texts, means, tables, the choice of rows."""
+"""Shared by the scripts to print figures: formatting, means, tables, selection of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def percent_text(part: float | None) -> str:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The geometric mean of those that there are."""
+    """The geometric mean of the values that are not None."""
     known = [math.log(value) for value in values if value]
     return math.exp(sum(known) / len(known)) if known else None
 
@@ -45,7 +45,7 @@ def wanted(title: str, patterns: Sequence[str]) -> bool:
 
 
 def patterns(text: str) -> list[str]:
-    """Of an option: `--rows 'add*F32,softmax'`."""
+    """The patterns of an option such as `--rows 'add*F32,softmax'`."""
     return [each for each in text.split(",") if each]
 
 

@@ -29,7 +29,7 @@ def copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter) -> None:
 
 
 def requantised(tensor: Any, wanted: Any) -> tuple[Any, Any]:
-    """The data of a tensor, and its format: vectors stay as they are."""
+    """The data of a tensor, and its format: vectors are not converted."""
     columns = int(tensor.shape[0])
     if len(tensor.shape) < 2 or columns % gguf.GGML_QUANT_SIZES[wanted][0]:
         return tensor.data, tensor.tensor_type

@@ -42,13 +42,13 @@ FIGURES = {
 
 
 def problems(result: dict[str, Any]) -> list[str]:
-    """What is missing in a result file."""
+    """The fields that a result file lacks."""
     found = []
     for name, suite in result["suites"].items():
         if name not in NAMES:
             found.append(f"{name}: no such suite")
             continue
-        # What was taken over from an older page has what that page said.
+        # Rows imported from an older page have only that page's fields.
         needed = STAMP if not suite.get("imported") else ("commit", "date", "quick", "versions")
         found += [f"{name}: no {field}" for field in needed if suite.get(field) in (None, "")]
         found += [f"{name}: no version of {v}" for v in VERSIONS if v not in suite["versions"]]

@@ -39,7 +39,7 @@ class Row:
 
 @dataclass
 class Bench:
-    """What a measurement needs. The loops are compiled when the first row asks for them."""
+    """Resources of a measurement. The loops are compiled when first needed."""
 
     threads: int
     quick: bool
@@ -150,7 +150,7 @@ def overlap(bench: Bench) -> list[Row]:
 
 
 def python_call(bench: Bench, name: str) -> list[Row]:
-    """The price of a call from Python. ctypes calls the same C function."""
+    """The cost of a call from Python. ctypes calls the same C function."""
     from infinicore import rt
     from infinicore.cli.config import root
 
@@ -180,7 +180,7 @@ def python_call(bench: Bench, name: str) -> list[Row]:
 
 
 def cases(bench: Bench) -> Iterator[tuple[str, Callable[[], list[Row]]]]:
-    """Titles, and what measures their rows."""
+    """Titles, and the functions that measure their rows."""
     for power in range(12, 27 if bench.quick else 31, 2):
         yield f"Memcpy {report.size_text(1 << power)}", lambda n=1 << power: copies(bench, n)
     for size in (256, 64 * KIB, 4 * MIB):

@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Jobs:
-    """An endless row of requests, the same for the same seed."""
+    """An endless sequence of requests, reproducible by seed."""
 
     def __init__(self, options: argparse.Namespace, vocab: int) -> None:
         self._draw = random.Random(options.seed)
@@ -61,7 +61,8 @@ def engine_arguments(options: argparse.Namespace) -> list[str]:
 
 
 def engine_rate(options: argparse.Namespace) -> dict[str, float]:
-    """Tokens a second of the engine alone, always with as many requests as there are clients."""
+    """Tokens per second of the engine alone, with as many concurrent requests as there are
+    clients."""
     import os
 
     if options.threads is not None:
@@ -173,7 +174,7 @@ async def load(options: argparse.Namespace, port: int, pid: int) -> dict[str, An
     last, seconds = metrics(port), time.monotonic() - begin
     await asyncio.gather(*clients)
     final = {}
-    for _ in range(100):  # clients that left are forgotten with the next step
+    for _ in range(100):  # disconnected clients are removed at the next step
         final = metrics(port)
         if not final['infini_cache_blocks{state="used"}']:
             break
@@ -201,7 +202,7 @@ async def load(options: argparse.Namespace, port: int, pid: int) -> dict[str, An
 
 
 def slope(points: list[tuple[float, int]]) -> float:
-    """Of the line of least squares."""
+    """The slope of the least-squares line."""
     if len(points) < 2:
         return 0.0
     x = sum(p[0] for p in points) / len(points)

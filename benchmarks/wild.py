@@ -31,7 +31,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-CASE_SECONDS = 60  # then a case counts as hanging
+CASE_SECONDS = 60  # after this a case counts as hanging
 TORCH_SECONDS = 0.03  # a case is made smaller until torch takes no longer
 ROUNDS, ROUND_SECONDS, CASE_BUDGET = 5, 0.002, 0.4
 SLOWER, MUCH_SLOWER = 0.995, 0.8
@@ -96,7 +96,7 @@ class Side:
 
 def difference(side: Side, operator: Any, call: Any, expected: Any, made: Any) -> str:
     """What is wrong with our results: tolerances of the tests, else no further from the result in
-    double precision than torch's. Results that are random have one right shape."""
+    double precision than torch's. Of random results only the shape is compared."""
     import checks
 
     from opdb import compare
@@ -210,11 +210,12 @@ def _sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
-# ---- The process that asks -----------------------------------------------------------------------
+# ---- The controlling process
+# -----------------------------------------------------------------------
 
 
 class Run:
-    """What is known so far, and the process that finds out more."""
+    """The results so far, and the process that produces more."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.rows, self.facts = options, [], {}
@@ -222,7 +223,7 @@ class Run:
         self.end = time.monotonic() + options.budget if options.budget else math.inf
 
     def attend(self) -> bool:
-        """Starts a process for what is left; whether another one is needed."""
+        """Starts a process for the remaining cases; returns whether another one is needed."""
         given = self.options
         command = [sys.executable, str(Path(__file__).with_name("operators.py")), "--worker"]
         command += ["--wild", str(given.wild), "--seed", str(given.seed), "--device", given.device]
@@ -265,7 +266,7 @@ class Run:
                 return self._lost(f"no answer{side} for {CASE_SECONDS} s")
             if line is None:
                 code = process.wait()
-                time.sleep(0.1)  # its last words arrive
+                time.sleep(0.1)  # its last output arrives
                 return self._lost(f"the process ended with {code}: {' | '.join(self.last_words)}")
             try:
                 said = json.loads(line)
@@ -317,7 +318,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def text(run: dict[str, Any], least: int = 20) -> str:
-    """The worst first: all that are slower than torch, and at least so many."""
+    """The worst first: all that are slower than torch, and at least this many."""
     rows = sorted((row for row in run["rows"] if not row["failed"]), key=ratio)
     failed = [row for row in run["rows"] if row["failed"]]
     found, shown = run["summary"], max(least, run["summary"]["slower"])

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-if importlib.util.find_spec("expecttest") is None:  # torch's database asks for it, in vain
+if importlib.util.find_spec("expecttest") is None:  # torch's database imports it without need
     made = types.ModuleType("expecttest")
     made.__spec__ = importlib.machinery.ModuleSpec("expecttest", None)
     made.TestCase = unittest.TestCase  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ def parsed(line: str) -> Case:
 
 
 class NotMeasuredError(Exception):
-    """torch refuses the call, or it makes nothing."""
+    """torch rejects the call, or it has no result."""
 
 
 def measured_operators() -> list[str]:
@@ -130,7 +130,7 @@ def tensors_of(call: Call) -> list[Any]:
 
 
 def split(rng: random.Random, elements: int, rank: int) -> tuple[int, ...]:
-    """A shape of about so many elements, some sizes much larger than others."""
+    """A shape of about this many elements, some sizes much larger than others."""
     parts = [rng.expovariate(1.0) for _ in range(rank)]
     whole = math.log(max(elements, 1))
     return tuple(_rounded(rng, math.exp(whole * part / sum(parts))) for part in parts)
@@ -145,8 +145,8 @@ def _rounded(rng: random.Random, size: float) -> int:
 
 @dataclass
 class Growth:
-    """What becomes of every size of a sample: a function of the size alone, so that sizes that
-    were equal stay equal."""
+    """The new value of every size of a sample: a function of the size alone, so that equal sizes
+    stay equal."""
 
     sizes: Mapping[int, int]
     numbers: bool  # sizes in lists of numbers grow, too
@@ -217,7 +217,7 @@ class Maker:
         return self._integers(end, shape).to(sample.dtype)
 
     def layout(self, value: Any) -> Any:
-        """The same values, transposed, sliced, with gaps or repeated without memory."""
+        """The same values, transposed, sliced, strided or broadcast."""
         if self.plain or value.dim() == 0 or self.rng.random() < 0.5:
             return value
         kind = self.rng.choice(("transposed", "transposed", "sliced", "every second", "repeated"))

@@ -1,5 +1,5 @@
-"""Matrices with which functions of linear algebra have a meaning. Grown samples are no factors:
-results would be overflows, or what a library leaves of a factorisation that it has given up."""
+"""Matrices with which functions of linear algebra have a meaning. Grown samples are not valid
+factors: results would overflow, or be what a library leaves after a failed factorisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opdb.samples import Call
 
 
 def _dominant(matrix: Any) -> Any:
-    """With a diagonal larger than all that is beside it: well conditioned, also as a factor."""
+    """Diagonally dominant: well conditioned, also as a factor."""
     made = matrix.clone(memory_format=torch.contiguous_format)
     diagonal = made.diagonal(0, -2, -1)
     diagonal.copy_(1 + made.abs().sum(-1) + made.abs().sum(-2))
@@ -35,7 +35,7 @@ def _dominant_at(place: int) -> Callable[[list[Any]], list[Any]]:
 
 
 def _orthogonal(values: list[Any]) -> list[Any]:
-    """Factors of reflections that keep lengths."""
+    """Factors of Householder reflections, which are orthogonal."""
     matrix, tau, *others = values
     count = tau.shape[-1]
     vectors = matrix[..., :count].tril(-1)
@@ -57,7 +57,7 @@ CHANGES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 
 def meaningful(operator: str, call: Call) -> Call:
-    """The call with such matrices; arguments that do not fit stay, for torch to refuse."""
+    """The call with such matrices; arguments that do not fit are left for torch to reject."""
     change = CHANGES.get(operator)
     given = [call.input, *call.args]
     if change is None:

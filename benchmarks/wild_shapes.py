@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-Shapes = tuple[list[tuple[int, ...]], dict[str, Any]]  # of the tensors, and the other arguments
+Shapes = tuple[list[tuple[int, ...]], dict[str, Any]]  # shapes of tensors; other arguments
 CHANNELS = (3, 16, 32, 48, 64, 96, 128, 256, 384, 512)
 
 

@@ -17,7 +17,7 @@ endif()
 set(INFINI_GENERATED "${CMAKE_BINARY_DIR}/generated")
 file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py"
     "${PROJECT_SOURCE_DIR}/spec/*.json")
-# The types and pages of the package are read off its sources.
+# The stubs and pages of the package are derived from its sources.
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/infinicore/*.py")
 file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/python/*/*.pyi"
     "${PROJECT_SOURCE_DIR}/csrc/base/operator_services.h" "${PROJECT_SOURCE_DIR}/include/infini/op_ext.h")

@@ -13,7 +13,7 @@ foreach(source IN LISTS native_tests)
         target_link_libraries(${name} PRIVATE infinicore_core)
     endif()
     target_include_directories(${name} PRIVATE "${INFINI_GENERATED}")
-    # Back ends are loaded at run time, so nothing else says that the test needs them.
+    # Back ends are loaded at run time, so this dependency has to be explicit.
     add_dependencies(${name} infini_cpu infini_null infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
     add_dependencies(native_tests ${name})
@@ -25,7 +25,7 @@ endforeach()
 target_include_directories(cpu_math_test PRIVATE "${PROJECT_SOURCE_DIR}/backends/cpu/kernels")
 target_compile_options(cpu_math_test PRIVATE -march=native -fwrapv -fno-math-errno -fno-trapping-math)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # Its own headers for AVX-512 pass variables that are left undefined on purpose (GCC bug 105593).
+    # GCC's AVX-512 headers use deliberately uninitialised variables (GCC bug 105593).
     target_compile_options(cpu_math_test PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
 

@@ -1,4 +1,4 @@
-"""scikit-build-core's hooks, behind a first start of CMake.
+"""scikit-build-core's hooks, after a first start of CMake.
 
 scikit-build-core allows CMake 5 s to print its version and treats a slower one as missing, and the
 first start from a cold disk can take longer. So CMake is started here, without a limit.

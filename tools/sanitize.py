@@ -175,7 +175,7 @@ class Runner:
                     self.results.failures[key] = f"exit status {status}: {last[0]}"
 
     def call(self, command: list[str]) -> tuple[str, int | None]:
-        """What it prints, and its exit status; none if the time was over before."""
+        """Its output, and its exit status; none if the time was over before."""
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

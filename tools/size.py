@@ -20,12 +20,12 @@ MAX_COLUMNS = 100
 
 
 def room_of(path: Path) -> str:
-    """`csrc/runtime` for a file below that folder, `tools` for one that lies directly in it."""
+    """`csrc/runtime` for a file below that folder, `tools` for one directly in it."""
     return "/".join(path.parts[: min(2, len(path.parts) - 1)])
 
 
 def is_data(path: Path) -> bool:
-    """Counted, never warned about: declarations and prose are as long as they must be."""
+    """Counted, but never warned about: declarations and prose have no limit."""
     return path.suffix in {".txt", ".md"} or path.parent == Path("spec/runtime")
 
 

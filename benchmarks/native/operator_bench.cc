@@ -1,5 +1,5 @@
 // What benchmarks/operators.py needs native code for: the rates that this machine can reach, and
-// the price of a call of a tiny plan from C.
+// the cost of calling a tiny plan from C.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -69,10 +69,10 @@ constexpr int kLanes = kBytes / int(sizeof(float));
 #define VECTOR_REGISTER "v"
 #endif
 
-// Keeps a compiler from leaving out what nobody reads.
+// Keeps the compiler from removing computations without readers.
 void keep(const void *pointer) { asm volatile("" : : "r"(pointer) : "memory"); }
 
-template <size_t kAhead>  // bytes that are called for ahead; 0: the processor guesses alone
+template <size_t kAhead>  // prefetch distance in bytes; 0: hardware prefetching only
 void read(const char *from, size_t bytes) {
     Words sums[8] = {};
     auto *words = reinterpret_cast<const Words *>(from);
@@ -87,7 +87,7 @@ void read(const char *from, size_t bytes) {
     asm volatile("" : : VECTOR_REGISTER(sums[0]));
 }
 
-// A copy past the caches, where there is such an instruction.
+// A copy with non-temporal stores, where the instruction exists.
 void stream(char *to, const char *from, size_t bytes) {
 #ifdef __SSE2__
     for (size_t i = 0; i + 64 <= bytes; i += 64)
@@ -131,7 +131,7 @@ void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, 
             double time = together(threads, [&](int thread) {
                 for (long i = 0; i < repeats; ++i) pass(thread);
             });
-            if (time < least_seconds) {  // a shorter one does not count
+            if (time < least_seconds) {  // shorter measurements do not count
                 repeats = repeats * (time * 8 < least_seconds ? 8 : 2);
                 continue;
             }
@@ -160,8 +160,8 @@ void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, 
     std::free(memory);
 }
 
-// Vector instructions per second of all threads together, and the lanes of a vector of F32. What is
-// issued is multiply-adds that do not wait for each other.
+// Vector instructions per second of all threads together, and the lanes of a vector of F32. The
+// loop issues independent multiply-adds.
 void bench_issue(int threads, int rounds, double *result) {
     constexpr long kRounds = 1'000'000;
     constexpr int kChains = 16;
@@ -170,7 +170,7 @@ void bench_issue(int threads, int rounds, double *result) {
         double time = together(threads, [&](int) {
             Floats sums[kChains] = {};
             Floats left = Floats{} + 1.0f, right = Floats{} + 1e-6f;
-            // Nothing is known of them, or equal sums would be one and the product leave the loop.
+            // Opaque to the compiler, which would otherwise merge equal sums and hoist the product.
             for (Floats &sum : sums) asm volatile("" : "+" VECTOR_REGISTER(sum));
             for (long i = 0; i < kRounds; ++i) {
                 asm volatile("" : "+" VECTOR_REGISTER(left));

@@ -1,5 +1,5 @@
-// For benchmarks/parallel_loop.py: a parallel loop of nothing on the CPU's thread pool, and the
-// same by the OpenMP library that torch uses, called as compilers call it.
+// For benchmarks/parallel_loop.py: an empty parallel loop on the CPU's thread pool, and with the
+// OpenMP library that torch uses, called as compilers call it.
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -19,7 +19,7 @@ double us_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-// Best and median time of a loop, each of them `pause_us` after the one before.
+// Best and median time of a loop that starts `pause_us` after the previous one.
 template <class F>
 void time_loops(int loops, double pause_us, F &&loop, double *result) {
     std::vector<double> times;

@@ -1,8 +1,8 @@
-// Timed loops for benchmarks/runtime.py: the runtime and what it is compared with, in turn, in one
+// Timed loops for benchmarks/runtime.py: the runtime and its competitors, alternating in one
 // process.
 //
-// Loops that are compared alternate in short rounds, so that noise of the machine meets all of them.
-// What comes back is the best round of each, in nanoseconds per operation.
+// Loops that are compared alternate in short rounds, so that noise of the machine affects all of
+// them. The result is the best round of each, in nanoseconds per operation.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -38,7 +38,7 @@ double nanoseconds(long repeats, F &&operation) {
     return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / repeats;
 }
 
-// Runs both in turn; keeps the best of each.
+// Alternates between both and keeps the best round of each.
 template <class Ours, class Theirs>
 void duel(int rounds, long repeats, Ours &&ours, Theirs &&theirs, double *result) {
     result[0] = result[1] = 1e30;
@@ -83,7 +83,7 @@ void stream_copy(char *to, const char *from, size_t bytes) {
 #endif
 }
 
-// Keeps a compiler from leaving out a copy or an allocation whose result nobody reads.
+// Keeps the compiler from removing a copy or an allocation whose result is not read.
 void keep(const void *pointer) { asm volatile("" : : "r"(pointer) : "memory"); }
 
 void set_flag(void *flag) {
@@ -99,8 +99,8 @@ void spin_until_set(std::atomic<int> &flag) {
 
 extern "C" {
 
-// Memcpy against the ways that the host has, on the same buffers, which the caller has touched:
-// memcpy in one thread, and the fastest of memcpy and non-temporal stores in one and in all threads.
+// Memcpy against the host's own copies, on the same buffers, which the caller has touched: memcpy
+// in one thread, and the fastest of memcpy and non-temporal stores in one and in all threads.
 // result: ours, memcpy, the fastest; then 1 when our copy was right.
 void bench_copy(void *dst, void *src, size_t bytes, int threads, int rounds, long repeats,
                 double *result) {

@@ -1,5 +1,5 @@
-// infinicore in C++: devices, memory, copies, events, and a graph that is recorded once and run
-// often.
+// infinicore in C++: devices, memory, copies, events, and a graph that is recorded once and
+// replayed.
 #include <cmath>
 #include <cstdio>
 #include <infinicore.hpp>
@@ -9,7 +9,7 @@
 
 using namespace infinicore;
 
-// Work of our own that can be recorded: a copy in the device's stream.
+// A custom step that can be recorded: a copy in the device's stream.
 class CopyBytes : public graph::GraphOperator {
 public:
     CopyBytes(const Tensor &dst, const Tensor &src) : dst_(dst), src_(src) {}
@@ -27,7 +27,7 @@ static void require(bool condition, const char *what) {
     if (!condition) throw std::runtime_error(what);
 }
 
-// What is computed: y = silu(x) * x + bias, and a copy of it.
+// Computes y = silu(x) * x + bias, and a copy of it.
 static void compute(const Tensor &x, const Tensor &bias, const Tensor &y, const Tensor &kept) {
     Tensor activated = Tensor::empty(x->shape(), x->dtype(), x->device());
     Tensor product = Tensor::empty(x->shape(), x->dtype(), x->device());
@@ -64,12 +64,12 @@ int main() try {
            kept = Tensor::zeros(shape, DataType::F32, device);
     std::cout << "a view  " << x->permute({1, 0})->narrow({{0, 0, 2}})->contiguous() << "\n";
 
-    // Recorded: nothing runs, nothing changes.
+    // Recording: nothing runs yet.
     context::startGraphRecording();
     compute(x, bias, y, kept);
     std::shared_ptr<graph::Graph> graph = context::stopGraphRecording();
 
-    // Replayed, each time with other inputs in the same place.
+    // Replayed, each time with other inputs in the same memory.
     DeviceEvent start, end;
     start.record();
     for (int run = 0; run < 100; ++run) {

@@ -40,7 +40,7 @@ def swiglu(a: Any, b: Any, *, out: Any) -> None:
 
 
 def register(device: Any) -> library.Kernel:
-    """Let it serve its operator on a device."""
+    """Register it for its operator on a device."""
     kernel: library.Kernel = library.register(
         "swiglu",
         swiglu,

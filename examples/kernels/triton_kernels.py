@@ -4,7 +4,7 @@ python examples/kernels/triton_kernels.py                       # on the GPU
 TRITON_INTERPRET=1 python examples/kernels/triton_kernels.py    # on the CPU, slowly
 """
 
-# Kernels have capitals for what is known when they are compiled.
+# Compile-time constants of kernels are in capitals.
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _rms_norm(x, w, y, x_row, y_row, size, epsilon, BLOCK: tl.constexpr):  # typ
 
 
 def rms_norm_fits(x: Any, w: Any, *, out: Any) -> bool:
-    """Rows without gaps, which fit into registers."""
+    """Contiguous rows that fit into registers."""
     sizes = list(zip(x.shape, x.stride(), out.stride(), strict=True))
     rows = [row for row in sizes[:-1] if row[0] > 1]
     return len(rows) <= 1 and sizes[-1][1:] == (1, 1) and w.stride(-1) == 1 and x.shape[-1] <= 65536
@@ -99,7 +99,7 @@ def _attention(  # type: ignore[no-untyped-def]
     total = tl.zeros([QUERIES], tl.float32)
     sums = tl.zeros([QUERIES, SIZE], tl.float32)
     end = length
-    if CAUSAL:  # the last query of the block sees the most
+    if CAUSAL:  # the last query of the block attends to the most keys
         last = (tl.program_id(0) + 1) * QUERIES + length - queries
         end = tl.minimum(length, tl.maximum(last, 0))
     for begin in range(0, end, KEYS):
@@ -112,7 +112,7 @@ def _attention(  # type: ignore[no-untyped-def]
             seen = seen & (at[None, :] <= rows[:, None] + length - queries)
         scores = tl.where(seen, scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1))
-        base = tl.where(higher == float("-inf"), 0.0, higher)  # nothing was seen yet
+        base = tl.where(higher == float("-inf"), 0.0, higher)  # no key so far
         weights = tl.exp2(scores - base[:, None])
         shrink = tl.exp2(highest - base)
         total = total * shrink + tl.sum(weights, 1)
@@ -125,7 +125,7 @@ def _attention(  # type: ignore[no-untyped-def]
 
 
 def attention_fits(q: Any, k: Any, v: Any, total_kv_len: Any, *, out: Any) -> bool:
-    """Heads of 16, 32, 64 or 128 numbers without gaps."""
+    """Contiguous heads of 16, 32, 64 or 128 elements."""
     dense = all(tensor.stride(-1) == 1 for tensor in (q, k, v, out))
     known = total_kv_len is None or total_kv_len.is_contiguous()
     return dense and known and q.shape[-1] in (16, 32, 64, 128)
@@ -152,7 +152,7 @@ def attention(
 
 
 def register(device: Any) -> list[library.Kernel]:
-    """Let them serve their operators on a device."""
+    """Register them for their operators on a device."""
     options = {"device": device, "language": "triton", "dtypes": HALVES}
     return [
         library.register("rms_norm", rms_norm, when=rms_norm_fits, **options),

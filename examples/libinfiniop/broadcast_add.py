@@ -43,8 +43,8 @@ def add(handle, c, a, b):
 def broadcast_add(device):
     check_error(LIBINFINIOP.infinirtSetDevice(device, 0))
     handle = create_handle()
-    # To the operator a is 3 x 4, and going right stays in place. In memory, and in torch, a is
-    # 3 x 1.
+    # The operator sees a as 3 x 4, with stride 0 along the columns. In memory, and in torch, a is 3
+    # x 1.
     a = TestTensor((3, 4), (1, 0), InfiniDtype.F32, device)
     b = TestTensor((3, 4), None, InfiniDtype.F32, device)
     c = TestTensor((3, 4), None, InfiniDtype.F32, device, mode="zeros")

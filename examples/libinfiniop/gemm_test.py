@@ -77,7 +77,7 @@ def gemm_test(
         )
     )
     for tensor in (a, b, c):
-        tensor.destroy_desc()  # the operator has taken what it needs from them
+        tensor.destroy_desc()  # the operator has copied what it needs from them
 
     size = ctypes.c_size_t()
     check_error(LIBINFINIOP.infiniopGetGemmWorkspaceSize(descriptor, ctypes.byref(size)))

@@ -26,7 +26,7 @@ from libinfiniop import (
 
 
 def gelu_of_file(path, device):
-    """The file holds 64 rows of 32 numbers; read by columns it is a 32 x 64 tensor."""
+    """The file holds 64 rows of 32 elements; read by columns it is a 32 x 64 tensor."""
     check_error(LIBINFINIOP.infinirtSetDevice(device, 0))
     handle = create_handle()
     x = TestTensor.from_binary(path, (32, 64), (1, 32), InfiniDtype.F16, device)

@@ -49,7 +49,7 @@ class Decoder:
         self.position = infinicore.zeros(1, dtype=infinicore.int64, device=device)
 
     def read(self, ids: list[int]) -> Any:
-        """The prompt at once: logits [tokens, vocab]."""
+        """The whole prompt: logits [tokens, vocab]."""
         import infinicore
 
         device = self.id.device
@@ -73,7 +73,7 @@ class Decoder:
 
 
 def generate(decoder: Decoder, prompt: list[int], tokens: int) -> dict[str, Any]:
-    """Tokens one by one, each the likeliest."""
+    """Tokens one by one, each the most likely."""
     begin = time.perf_counter()
     logits = decoder.read(prompt)
     made = [int(logits[-1].argmax(-1).item())]
@@ -82,7 +82,7 @@ def generate(decoder: Decoder, prompt: list[int], tokens: int) -> dict[str, Any]
     while len(made) < tokens:
         made.append(decoder.step(made[-1], len(prompt) + len(made) - 1))
         if len(made) == 2:
-            first = time.perf_counter()  # the graph is recorded by then
+            first = time.perf_counter()  # the graph is recorded by now
     end = time.perf_counter()
     steps = tokens - 2
     return {
@@ -94,7 +94,7 @@ def generate(decoder: Decoder, prompt: list[int], tokens: int) -> dict[str, Any]
 
 
 def build(source: Any, comms: list[Any], positions: int, check: bool) -> list[Any]:
-    """The models of these ranks, and behind them the whole one if it is wanted."""
+    """The models of these ranks, followed by the whole model if requested."""
     from model import Llama
     from weights import load
 
@@ -130,7 +130,7 @@ def whole_shapes(model: Any) -> dict[str, tuple[int, ...]]:
 
 
 def report(source: Any, how: str, result: dict[str, Any], whole: Any) -> bool:
-    """What rank 0 says. Are the logits right?"""
+    """Prints rank 0's results; returns whether the logits are right."""
     print(f"{source.name}: {how}", flush=True)
     print(f"  {source.decode(result['ids'])!r}")
     print(f"  prompt {result['read']:.1f} tokens/s, then {result['speed']:.1f} tokens/s")

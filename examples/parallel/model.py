@@ -17,7 +17,7 @@ from infinicore.nn.parallel import (
 
 @dataclass(frozen=True)
 class Config:
-    """What a checkpoint says of its model; the defaults are small."""
+    """The configuration of a checkpoint; the defaults are small."""
 
     layers: int = 4
     hidden: int = 256
@@ -28,18 +28,18 @@ class Config:
     vocab: int = 1000
     rope_theta: float = 10000.0
     epsilon: float = 1e-5
-    # Which elements of a head turn together: neighbours, or one of each half.
+    # Which elements of a head are rotated together: neighbours, or one of each half.
     neighbours: bool = False
 
 
 class Attention(nn.Module):
-    """Each rank has some heads of keys and values, and all heads of queries that look at them."""
+    """Each rank has some key/value heads, and all query heads that attend to them."""
 
     def __init__(self, config: Config, positions: int, comm: ccl.Communicator | None) -> None:
         super().__init__()
         c = config
         self.size = c.head_dim
-        served = c.heads // c.kv_heads * c.head_dim  # what is cut by one head of keys
+        served = c.heads // c.kv_heads * c.head_dim  # weights that are split by key heads
         self.q = ColumnParallelLinear(c.hidden, c.heads * c.head_dim, comm=comm, unit=served)
         self.k = ColumnParallelLinear(c.hidden, c.kv_heads * c.head_dim, comm=comm, unit=c.head_dim)
         self.v = ColumnParallelLinear(c.hidden, c.kv_heads * c.head_dim, comm=comm, unit=c.head_dim)

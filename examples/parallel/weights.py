@@ -36,7 +36,8 @@ class Source(ABC):
 
 
 def load(models: Iterable[nn.Module], shapes: dict[str, tuple[int, ...]], source: Source) -> None:
-    """Tensor by tensor, so that the whole is never there; every rank keeps its share of each."""
+    """Tensor by tensor, so that the whole model is never in memory; every rank keeps its slice of
+    each."""
     models = list(models)
     for name, shape in shapes.items():
         tensor = source.read(name, shape)
@@ -46,7 +47,7 @@ def load(models: Iterable[nn.Module], shapes: dict[str, tuple[int, ...]], source
 
 
 class RandomSource(Source):
-    """The same numbers on every rank."""
+    """The same values on every rank."""
 
     def __init__(self, config: Config) -> None:
         super().__init__("random weights", config)
@@ -59,7 +60,7 @@ class RandomSource(Source):
 
 
 def hash_of(name: str) -> int:
-    """Of Python's own no two processes have the same."""
+    """Unlike Python's hash, it is the same in every process."""
     value = 0
     for letter in name.encode():
         value = (value * 131 + letter) % (1 << 31)
