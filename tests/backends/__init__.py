@@ -1,1 +1,1 @@
-"""Back ends that are not ours: found, judged, used, or refused with a reason."""
+"""External back ends: found, checked, used, or rejected with a reason."""

@@ -1,4 +1,4 @@
-"""The null back end and the sample back end, compiled once, and spoilt copies of the latter."""
+"""The null back end and the sample back end, compiled once, and broken variants of the latter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def null(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """sample("abi99"): the library as that variant, which it knows by its file name."""
+    """sample("abi99"): the library as that variant, which it detects from its file name."""
     need("c++")
     folder = tmp_path_factory.mktemp("sample")
     made = build.shared_library(SAMPLE, folder / "libinfini_sample.so", "-ldl")

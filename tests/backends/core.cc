@@ -1,4 +1,4 @@
-// infinicore's C++ interface where there are two device types: the CPU and the sample back end.
+// infinicore's C++ interface with two device types: the CPU and the sample back end.
 #include <infini/ext.h>
 
 #include <cstdio>
@@ -57,7 +57,7 @@ int main() {
     CHECK(direct_calls_agree(second));
     context::setDevice(first);
 
-    // Bytes, also of memory of the other kind.
+    // Copies of bytes, also in memory of the other device type.
     std::vector<int> some = numbers(1000), back(1000);
     size_t bytes = 4000;
     auto there = context::allocateMemory(bytes), also = context::allocateMemory(bytes);
@@ -75,7 +75,7 @@ int main() {
     CHECK(std::memcmp(pinned->data(), some.data(), bytes) == 0);
     CHECK(context::memoryStats(first).allocated >= 2 * bytes);
 
-    // Tensors: every pair of devices, small and in many pieces.
+    // Tensors: every pair of devices, small ones and ones copied in many chunks.
     for (size_t count : {size_t{10}, size_t{20} << 20}) {
         std::vector<int> values = numbers(count);
         Tensor blob = Tensor::from_blob(values.data(), {count}, DataType::I32, cpu);
@@ -102,7 +102,7 @@ int main() {
     column->narrow({{1, 3, 10}})->copy_from(turned->view({100, 10})->narrow({{0, 0, 10}}));
     CHECK(reinterpret_cast<int *>(column->data())[103] == 2);
 
-    // The device has no operators: that is said.
+    // The device has no operators, which is reported.
     std::string said;
     try {
         turned->permute({1, 0})->contiguous();

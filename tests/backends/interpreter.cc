@@ -1,4 +1,4 @@
-// Programs that the interpreter must refuse, with a reason: one that runs, changed in one place.
+// Programs that the interpreter must reject with a reason: a valid program with one change each.
 #include "../../backends/null/interpreter.h"
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 using namespace infini;
 
-// out = exp(x) of four numbers, where nothing is changed.
+// The unchanged program: out = exp(x) of four elements.
 struct Case {
     InfiniNode nodes[2] = {{INFINI_NODE_INPUT, {0, -1, -1}, 0}, {INFINI_NODE_EXP, {0, -1, -1}, 0}};
     int16_t result = 1, input = 1, output = 0, fold = INFINI_FOLD_NONE, folded = -1;
@@ -70,7 +70,7 @@ int main(int, char **arguments) {
     expect("an older core", "nodes",
            [](Case &c) { c.program.size = offsetof(InfiniProgram, expressions); });
 
-    // There is none that neither floats nor integers have.
+    // Every node operation exists for floats or for integers.
     const int functions = std::atoi(arguments[1]);
     for (int op = INFINI_NODE_WHERE; op < functions; ++op)
         if (!plain::function_of<double>(op, false) && !plain::function_of<int64_t>(op, false)) {

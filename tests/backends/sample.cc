@@ -1,7 +1,7 @@
-// A back end from outside: simulated hardware, made against the installed headers alone.
+// An external back end for simulated hardware, built against the installed headers alone.
 //
-// A copy of the library under another file name is an old or a broken one, for the tests of how
-// back ends are judged.
+// A copy of the library under another file name acts as an old or a broken one, for the tests of
+// how back ends are checked.
 #include "simulated.h"
 
 namespace {
@@ -32,7 +32,8 @@ InfiniBackend backend = {};
 
 void spoil() {
     if (variant("-old")) {
-        // Built before the optional ends of both tables existed: what lies behind is not its own.
+        // Built before the optional ends of both tables existed: memory after them is not part of
+        // the tables.
         driver.size = offsetof(InfiniDriver, memory_export);
         driver.memory_export = reinterpret_cast<decltype(driver.memory_export)>(1);
         driver.event_import = reinterpret_cast<decltype(driver.event_import)>(1);
@@ -40,7 +41,7 @@ void spoil() {
         backend.function = reinterpret_cast<decltype(backend.function)>(1);
     }
     if (variant("-larger")) {
-        // Built with a later header, whose tables have entries that this core does not know.
+        // Built with a newer header, whose tables have entries unknown to this core.
         driver.size = sizeof driver + 64;
         backend.size = sizeof backend + 64;
     }

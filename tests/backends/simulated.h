@@ -1,9 +1,9 @@
 // Simulated hardware and its driver: two devices for the sample back end.
 //
 // It is unlike the CPU back end where that matters: device memory cannot be touched by the host
-// (its addresses are reserved and protected; the bytes lie elsewhere), every stream has a thread of
-// its own, and nothing optional is offered. What the suites find working on it beyond copies, fills
-// and events is the core's software.
+// (its addresses are reserved and protected; the bytes are stored elsewhere), every stream has a
+// thread of its own, and nothing optional is offered. What the suites find working on it beyond
+// copies, fills and events is the core's software.
 #pragma once
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ infinirtError_t fail(infinirtError_t code, const char *sentence) {
     return code;
 }
 
-// What stands behind a word in this library's file name ("" if nothing), or null without that word.
+// The text after a word in this library's file name, or null without that word.
 const char *variant(const char *word) {
     Dl_info info;
     if (!dladdr(reinterpret_cast<void *>(fail), &info)) return nullptr;
@@ -61,7 +61,7 @@ World &world() {
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-// Where the bytes behind a device address lie; host addresses stand for themselves.
+// Where the bytes of a device address are stored; host addresses map to themselves.
 char *bytes_of(const void *address) {
     auto *place = const_cast<char *>(static_cast<const char *>(address));
     std::lock_guard<std::mutex> lock(world().mutex);
@@ -119,7 +119,7 @@ using EventPtr = std::shared_ptr<Event>;
 struct Item {
     InfiniWork work;
     EventPtr event;             // RECORD
-    std::vector<Point> before;  // what must be done first
+    std::vector<Point> before;  // what must finish first
 };
 
 struct Stream {
@@ -217,7 +217,7 @@ infinirtError_t stream_create(int device, unsigned flags, int, void **stream) {
 infinirtError_t stream_destroy(int, void *stream) {
     std::lock_guard<std::mutex> lock(world().mutex);
     auto *handle = static_cast<StreamPtr *>(stream);
-    (*handle)->closed = true;  // its thread ends behind the work that is still in it
+    (*handle)->closed = true;  // its thread ends after the remaining work
     delete handle;
     world().changed.notify_all();
     return infinirtSuccess;
@@ -259,7 +259,7 @@ infinirtError_t submit(int device, void *handle, const InfiniWork *work, size_t 
     return infinirtSuccess;
 }
 
-// What a wait for a stream, or a question about it, means now.
+// The work that a wait for a stream, or a query, refers to now.
 std::vector<Point> now(int device, const StreamPtr &stream) {
     std::vector<Point> points = earlier(device, stream);
     points.push_back({stream, stream->submitted});
@@ -351,7 +351,7 @@ infinirtError_t device_memory(int device, size_t *free_bytes, size_t *total_byte
 int probe(char *reason, size_t reason_bytes) {
     if (variant("-crash")) std::abort();
     if (variant("-exit")) std::exit(3);
-    // The second answers in the child that tries it first, and hangs in the client's process.
+    // The second succeeds in the child that probes it, and hangs in the client's process.
     if (variant("-hang") ||
         (variant("-stuck") && !std::strstr(program_invocation_name, "infini-probe")))
         for (;;) pause();

@@ -1,4 +1,5 @@
-"""The back end for CUDA-like devices on the simulated CUDA, beside the CPU in one process."""
+"""The back end for CUDA-like devices on the simulated CUDA, together with the CPU in one
+process."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ FOLDER = process.PROJECT / "backends" / "cuda"
 
 @pytest.fixture(scope="session")
 def settings() -> dict[str, str | None]:
-    """Of a process in which the simulated device is the one of kind nvidia."""
+    """The environment of a process in which the nvidia device is the simulated one."""
     need("c++")
     return {"INFINI_NVIDIA_LIBRARIES": str(simulated.folder(root())), "INFINI_DEVICE": None}
 
 
 @pytest.fixture
 def both(settings: dict[str, str | None]) -> Callable[..., list[str]]:
-    """What a program printed that has both device types."""
+    """The output of a program that uses both device types."""
 
     def run(code: str, **changes: str) -> list[str]:
         return process.python(code, **{**settings, **changes}).splitlines()
@@ -120,8 +121,8 @@ print(rt.code.SetDevice(2), rt.message(), rt.GetDevice())
 
 
 def test_another_library_chooses_devices_too(both):
-    """What somebody else does with the vendor's runtime on this thread changes nothing here, and
-    the other way round."""
+    """Other code that uses the vendor's runtime on this thread does not affect infinirt, nor is it
+    affected."""
     said = both(
         """
 other = ctypes.CDLL(os.environ["INFINI_NVIDIA_LIBRARIES"] + "/libcudart.so.12")
@@ -357,7 +358,7 @@ def toolkit13(settings, pytestconfig, tmp_path_factory) -> str:
     ):
         command = [build.CXX, "-std=c++20", "-shared", "-fPIC", "-w", f"-I{folder}", f"-I{include}"]
         command += [f'-DOLDER="{older}/{behind}"', str(source), "-o", str(folder / name), "-ldl"]
-        # What is not defined here is found in the library behind it.
+        # Symbols that are not defined here are found in the underlying library.
         command += [f"-Wl,-soname,{name}-newer", "-Wl,--no-as-needed", f"{older}/{behind}"]
         build.compile_([*command, f"-Wl,-rpath,{older}"])
     return f"{folder}:{older}"

@@ -35,7 +35,7 @@ def test_operators():
     assert {line.removeprefix("calls ") for line in said} == CALLS
 
 
-# Prints how far results are from the CPU's: of dense lines, of others, and of a graph's replay.
+# Prints the differences from the CPU's results: dense lines, strided lines, and a graph's replay.
 OWN = """
 import infinicore as ic
 

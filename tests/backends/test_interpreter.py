@@ -1,4 +1,4 @@
-"""The null back end's interpreter: operators that have a program run, all others are refused."""
+"""The null back end's interpreter: operators that have a program run, all others are rejected."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_refusals(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "ok\n")
 
 
-# Programs that the fuser joined: a map of maps, and folds with what surrounds them.
+# Programs made by the fuser: a map of maps, and folds with the maps around them.
 FUSED = """
 import infinicore as ic
 from infinicore.nn import functional as F

@@ -61,7 +61,7 @@ def test_one_that_hangs_is_given_up(sample, variant):
     code = process.PRELUDE + REPORT
     done = process.run(
         [sys.executable, "-c", code],
-        60,  # the default of 5 s, and a start on a busy machine
+        60,  # the default of 5 s, plus a start on a busy machine
         INFINI_BACKEND_PATH=str(library),
         INFINI_DEVICE="cpu",
         INFINI_PROBE_SECONDS=None,

@@ -15,8 +15,8 @@ from kit.binding import root
 from kit.requirements import need
 from simulated.cuda import build as simulated
 
-# Each case in a graph, and in threads: as it is, with heads beside each other, and not aligned.
-# Prints how far the results are from the CPU's, of numbers of 32 bits.
+# Each case in a graph, and in threads: unchanged, with interleaved heads, and unaligned. Prints how
+# far the results are from the CPU's, of numbers of 32 bits.
 CASES = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -131,8 +131,8 @@ def test_kernels_for_two_shapes_are_made_at_the_same_time(run):
 # ---- Convolutions --------------------------------------------------------------------------------
 
 
-# Prints how far the results are from the CPU's, of numbers of 32 bits; then the vendor's own record
-# of the last error, which somebody else has left there.
+# Prints the differences from the CPU's results for 32-bit elements; then the vendor's last error,
+# which other code has left there.
 CONVOLVE = """
 import ctypes, os, sys
 import infinicore as ic
@@ -164,7 +164,7 @@ def test_convolutions(run, dtype: str):
 
 
 def test_convolutions_whose_biases_it_refuses(run):
-    """It is asked beforehand, and what it said then is nobody's error."""
+    """The library is queried beforehand, and a failure of the query is not reported as an error."""
     errors, calls = run(CONVOLVE, "float16", INFINI_SIMULATED_REFUSAL="1")
     assert max(errors) < LIMITS["float16"]
     assert calls == 2
@@ -172,13 +172,13 @@ def test_convolutions_whose_biases_it_refuses(run):
 
 @pytest.mark.parametrize("missing", ["libcublasLt.so.12", "libnvrtc.so.12"])
 def test_a_library_that_lacks_another_is_not_called(run, tmp_path: Path, missing: str):
-    """It would end the process."""
+    """The library would end the process."""
     folder = simulated.folder(root())
     for part in (folder, folder / "products"):
         for each in part.iterdir():
             if each.name != missing and not (tmp_path / each.name).exists():
                 (tmp_path / each.name).symlink_to(each)
-    if missing == "libnvrtc.so.12":  # the compiler of another toolkit
+    if missing == "libnvrtc.so.12":  # a compiler of a different toolkit
         (tmp_path / "libnvrtc.so.13").symlink_to(folder / missing)
     errors, calls = run(CONVOLVE, "float32", INFINI_NVIDIA_LIBRARIES=str(tmp_path))
     assert max(errors) < LIMITS["float32"]

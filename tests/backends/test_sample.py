@@ -1,4 +1,4 @@
-"""A back end from outside, made against the installed headers alone, at work beside the CPU."""
+"""An external back end, built against the installed headers alone, used together with the CPU."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ print(rt.code.MemsetAsync(memory, 1, 64, rt.StreamCreate()), rt.message())
 
 
 def test_synchronous_copies_cross_kinds(sample):
-    """Memory of any kind is known by its address, whatever kind the thread works with."""
+    """Memory of any device type is recognised by its address, whatever the thread's current
+    type."""
     said = with_sample(
         sample(),
         """
@@ -163,7 +164,7 @@ def test_a_folder_of_back_ends(sample, tmp_path):
 
 
 def test_the_suites_pass_on_it(sample):
-    """The core's graphs, captures, pools, pitched copies and checks, on another sort of device."""
+    """The core's graphs, captures, pools, pitched copies and checks, on another type of device."""
     options = ["--device", "sample", "--backend", str(sample())]
     said = process.suite(SUITES, *options, INFINI_BACKEND_PATH=None, INFINI_TEST_PROGRAMS="100")
     assert "failed" not in said
@@ -182,7 +183,7 @@ print(rt.code.IpcGetMemHandle(memory.address), rt.code.IpcGetEventHandle(make.ev
 print(rt.DeviceGetLimit(0) == 4711)
 """,
     )
-    # The old one ends before `function` and before IPC; the garbage behind is not followed.
+    # The old table ends before `function` and before IPC; the garbage after it is not read.
     assert said == [
         "True",
         "ErrorNotSupported ErrorNotSupported",

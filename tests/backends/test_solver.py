@@ -44,7 +44,7 @@ def test_large_matrices(group: str):
     assert {line.removeprefix("calls ") for line in said} == GROUPS[group]
 
 
-# Prints how far a product of factors is from the matrix, whose rows are many or few.
+# Prints the difference between a product of factors and the matrix, tall or wide.
 FACTORS = """
 import infinicore as ic
 
@@ -57,7 +57,7 @@ for shape in ((40, 36), (36, 40)):
 
 
 def test_without_convergence():
-    """What Jacobi's method has not finished is done by another one."""
+    """Another method handles matrices on which Jacobi's method does not converge."""
     need("c++")
     folder = simulated.folder(root())
     done = process.run(
@@ -74,7 +74,7 @@ def test_without_convergence():
     assert said == {"gesvdj", "gesvd"}
 
 
-# Prints how far results are from the CPU's, of a matrix that the library would take.
+# Prints the differences from the CPU's results, for a matrix that the library supports.
 OWN = """
 import infinicore as ic
 

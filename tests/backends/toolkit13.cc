@@ -1,6 +1,6 @@
-// A runtime library in the form of toolkit 13, over the simulated one, which has the form of 12.9:
-// what has another form there, with NVIDIA's own declarations of it. All else is found in the
-// library that this one is linked with.
+// A runtime library with the interface of toolkit 13, over the simulated one for 12.9. It defines
+// the functions and types that differ, with NVIDIA's declarations; everything else is found in the
+// library that it is linked with.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -55,7 +55,7 @@ Error cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
 Error cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
     Attributes12 found;
     Error error = in12<Attributes12 *, const void *>("cudaPointerGetAttributes")(&found, pointer);
-    memset(attributes, 0xee, sizeof *attributes);  // all of it, as the library may
+    memset(attributes, 0xee, sizeof *attributes);  // all of it, as the real library may
     attributes->type = found.type;
     attributes->device = found.device;
     attributes->devicePointer = found.devicePointer;

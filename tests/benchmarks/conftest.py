@@ -14,7 +14,7 @@ sys.path.append(str(FOLDER))
 
 
 def module(name: str) -> ModuleType:
-    """A script whose name a folder of tests has, too."""
+    """Imports a script that has the same name as a folder of tests."""
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     assert spec and spec.loader
     made = importlib.util.module_from_spec(spec)
@@ -24,7 +24,8 @@ def module(name: str) -> ModuleType:
 
 
 def run(script: str, *arguments: object, code: int = 0, **more: str) -> str:
-    """What a script prints; `code` is how it has to end, `more` changes its environment."""
+    """The output of a script; `code` is the expected exit status, `more` changes its
+    environment."""
     command = [sys.executable, str(FOLDER / script), *map(str, arguments)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=220, env={**os.environ, **more}

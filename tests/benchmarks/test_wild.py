@@ -1,4 +1,4 @@
-"""benchmarks/operators.py --wild: random cases, one of them again, and the report."""
+"""benchmarks/operators.py --wild: random cases, one of them repeated, and the report."""
 
 from __future__ import annotations
 

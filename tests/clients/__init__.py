@@ -1,1 +1,1 @@
-"""Programs of users, compiled and run."""
+"""User programs, compiled and run."""

@@ -1,4 +1,4 @@
-"""What the tests of infinicore::op share."""
+"""Shared by the tests of infinicore::op."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ Arg._fields_ = [
 
 @dataclass(frozen=True)
 class Entry:
-    """A function with its number."""
+    """A function and its index."""
 
     number: int
     header: Header
@@ -231,7 +231,7 @@ class Caller:
     def __call__(
         self, entry: Entry, arguments: Sequence[Any], results: Sequence[Any], recorded: bool
     ) -> None:
-        """Arguments are of `tensor`, numbers, texts, None, or lists of them."""
+        """Arguments are results of `tensor`, numbers, strings, None, or lists of them."""
         kept: list[Any] = []
         given = (Arg * max(len(arguments), 1))(*(as_arg(each, kept) for each in arguments))
         made = (Arg * max(len(results), 1))(*(as_arg(each, kept) for each in results))

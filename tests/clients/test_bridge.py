@@ -1,5 +1,5 @@
-"""A module that another project makes with pybind11: its functions take and return the package's
-tensors, devices and dtypes."""
+"""A pybind11 module of another project: its functions take and return the package's tensors,
+devices and dtypes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_members(bridge: Any, x: Any) -> None:
     assert output.images is None
     output.images = [x, x]
     assert len(output.images) == 2
-    # A tensor that is not set is an object, too: only its use is an error.
+    # An unset tensor is an object, too: only its use is an error.
     unset = infinicore.Tensor(output.logits)
     assert not bridge.is_set(unset) and not bridge.is_set(bridge.unset())
     with pytest.raises(RuntimeError, match="holds no tensor"):
@@ -145,7 +145,7 @@ def test_devices_and_dtypes(bridge: Any) -> None:
     ],
 )
 def test_wrong_types(bridge: Any, function: str, wrong: list[Any]) -> None:
-    # A cast that is asked for in C++ is pybind11's own exception, which is a RuntimeError.
+    # A failed cast in C++ raises pybind11's own exception, which is a RuntimeError.
     kind = RuntimeError if function == "from_object" else TypeError
     for each in wrong:
         with pytest.raises(kind):
@@ -168,7 +168,7 @@ def test_memory_lives_as_long_as_either_side(bridge: Any) -> None:
     address = x.data_ptr()
     bridge.keep(x)
     del x
-    infinicore.full((1 << 16,), 5.0)  # would take the memory if it was free
+    infinicore.full((1 << 16,), 5.0)  # would reuse the memory if it were free
     (back,) = bridge.kept()
     bridge.drop()
     assert back.data_ptr() == address and back.sum().item() == 3 << 16
@@ -180,7 +180,7 @@ def test_memory_lives_as_long_as_either_side(bridge: Any) -> None:
 
 
 class Numbers(np.ndarray[Any, Any]):
-    """An array that can be watched."""
+    """An array that supports weak references."""
 
 
 def test_a_thread_without_the_lock_lets_go(bridge: Any) -> None:

@@ -1,4 +1,4 @@
-"""C11 and C++17 programs against what is installed: linked by flags, CMake and pkg-config, or
+"""C11 and C++17 programs against the installed package: linked by flags, CMake and pkg-config, or
 loaded by name."""
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.requires("c++")
 
 
 def flags() -> list[str]:
-    """Of the folder under test. The same words as `infini config --cflags --libs`, see below."""
+    """The flags for the folder under test, the same as from `infini config --cflags --libs`, see
+    below."""
     library = root() / "lib"
     found = f"-Wl,-rpath,{library},--as-needed"
     libraries = ["-linfinicore_cpp_api", "-linfiniop", "-linfiniccl", "-linfinirt"]
@@ -63,7 +64,8 @@ def test_two_cpus(tmp_path, name):
 
 
 def test_spdlog_of_the_system_needs_no_library_of_fmt(tmp_path):
-    """Where spdlog is installed, engines get it from our header; others need not link its fmt."""
+    """Where spdlog is installed, engines get it from our header; other programs need not link its
+    fmt."""
     (tmp_path / "spdlog").mkdir()
     (tmp_path / "spdlog" / "spdlog.h").write_text(
         "#ifdef FMT_HEADER_ONLY\nconstexpr bool needs_no_library = true;\n#endif\n"
@@ -75,8 +77,8 @@ def test_spdlog_of_the_system_needs_no_library_of_fmt(tmp_path):
 
 
 def test_c_headers_in_cpp(tmp_path):
-    """Every public header stands alone, in C and in C++; of the operators', which are all made in
-    one way, a few do here."""
+    """Every public header compiles on its own, in C and in C++; of the generated operator headers
+    only a few are tested."""
     include = root() / "include"
     headers = [path.relative_to(include) for path in sorted(include.rglob("*.h"))]
     operators = [header for header in headers if "ops" in header.parts]
@@ -128,8 +130,8 @@ def test_loaded_by_name(tmp_path):
 
 
 def test_cpp_headers(tmp_path):
-    """Every header of infinicore's C++ interface stands alone; of the operators', which are all
-    made in one way, a few do here."""
+    """Every header of infinicore's C++ interface compiles on its own; of the generated operator
+    headers only a few are tested."""
     include = root() / "include"
     headers = [path.relative_to(include) for path in sorted(include.rglob("*.hpp"))]
     operators = [header for header in headers if "ops" in header.parts]
@@ -165,7 +167,7 @@ def test_cmake(cmake_build, name):
 
 
 def example(source: Path, folder: Path) -> str:
-    """Built as its reader would build it, against the installed package, and run."""
+    """Built as a reader would build it, against the installed package, and run."""
     need("installed")
     build.cmake(source, folder, f"-DInfini_DIR={root() / 'lib' / 'cmake' / 'Infini'}")
     return run(folder / "infinicore_example")
@@ -205,7 +207,7 @@ def test_pkg_config(tmp_path):
 
 
 def test_infini_config(tmp_path):
-    """What the command prints is enough to compile and run a program."""
+    """The command's output is enough to compile and run a program."""
     command = [sys.executable, "-m", "infinicore", "config"]
     done = process.run([*command, "--root"])
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Arguments of infinicore::op that hold nothing, do not fit, or are results as well."""
+"""Arguments of infinicore::op that are unset, do not fit, or are also results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.requires("c++")
 
 __all__ = ["communicator"]  # a fixture
 
-# These refuse other things first, or do nothing with tensors that hold nothing.
+# These report other errors first, or ignore unset tensors.
 OTHERS = {"gptq_marlin_gemm_workspace_size", "deepseek_moe", "allgatherv_many_"}
 
 
@@ -41,14 +41,14 @@ def test_nothing_but_empty_tensors(call: Caller, entry: Entry) -> None:
         call(entry, given, [None] * 4, False)
     name, argument_name = str(caught.value).split(" is empty")[0].split(": ")
     assert argument_name in [each.name for each in function.arguments]
-    # A static member says the name of the function that does its work.
+    # Errors of a static member name the function that does its work.
     names = {each.function.full_name for each in FUNCTIONS if each.header == entry.header}
     assert name in names
 
 
 @pytest.mark.parametrize("name", ["lerp", "lerp_", "float_power", "float_power_"])
 def test_overloads_with_an_empty_tensor(call: Caller, name: str) -> None:
-    """Each argument in turn; a number may stand where another overload takes a tensor."""
+    """Each argument in turn; a number is allowed where another overload takes a tensor."""
     for entry in FUNCTIONS:
         if entry.function.full_name != name:
             continue
@@ -73,7 +73,7 @@ def test_results_over_inputs(call: Caller, recorded: bool) -> None:
         given = [factors[position - 1], *factors]
         call(number_of("matmul_"), [*map(argument, given), 1.0], [], recorded)
         np.testing.assert_allclose(given[0].numpy(), product.numpy(), rtol=1e-5, atol=1e-5)
-    # A tensor put together from its own halves, which change places.
+    # A tensor concatenated from its own halves, swapped.
     whole = floats(4, 3)
     expected = np.concatenate([whole.numpy()[2:], whole.numpy()[:2]])
     halves = [argument(whole[2:]), argument(whole[:2])]

@@ -1,4 +1,4 @@
-"""Functions of infinicore::op that are several operators, against the Python functions."""
+"""Functions of infinicore::op that call several operators, against the Python functions."""
 
 from __future__ import annotations
 

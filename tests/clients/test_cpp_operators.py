@@ -1,5 +1,5 @@
 """infinicore::op: every function is compiled and linked with its declared types; those with an
-operator behind them are called on cases of its tests, at once and recorded."""
+operator behind them are called on cases of its tests, eagerly and recorded."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def as_tensor(placed: Placed | None) -> Any:
 
 
 def argument(call: Call, trial: Trial, name: str) -> Any:
-    """What a function's argument is in a case of its operator."""
+    """The value of a function's argument in a case of its operator."""
     source = call.sources[name]
     draw = trial.draw
     found = trial.tensors.get(source, trial.extra.get(source))
@@ -73,7 +73,7 @@ def argument(call: Call, trial: Trial, name: str) -> Any:
     if wanted.plain == "std::string" and not isinstance(value, str):
         return REDUCTIONS[int(value)]
     if call.operator.name == "interpolate" and source == "size" and value is not None:
-        return list(draw.shapes["y"][2:])  # the C function reads these off the result
+        return list(draw.shapes["y"][2:])  # the C function derives these from the result
     return value if value is not None else ()
 
 
@@ -106,7 +106,7 @@ def test_against_definition(make: Maker, call: Caller, entry: Entry, recorded: b
 
 
 def draws(mapped: Call) -> Iterator[Draw]:
-    """Cases in which all that the function has no argument for is absent."""
+    """Cases in which everything that the function has no argument for is absent."""
     operator = mapped.operator
     given = {*mapped.sources.values(), *mapped.results}
     optional = {t.name for t in operator.tensors if t.optional and t.name not in given}

@@ -178,7 +178,7 @@ def test_rope(layers, algo, rotary_dim, shape):
 @pytest.mark.parametrize("algo", [GPT_J, NEOX])
 @pytest.mark.parametrize("shape", [(5, 3, 4), (2, 5, 3, 4)])
 def test_rope_of_the_rotated_part(layers, algo, shape):
-    """As DeepSeek's attention calls it, which keeps that part of its heads apart."""
+    """As DeepSeek's attention calls it, which stores that part of its heads separately."""
     rope = rope_of(12, 16, rotary_dim=4, algo=algo)
     sin, cos = tables(layers, rope)
     x, positions = drawn(*shape), np.array([3, 0, 15, 7, 7])

@@ -27,14 +27,14 @@ def layers(tmp_path_factory):
 
 
 def packed(codes: Any, order: Any = range(8)) -> Any:
-    """Eight neighbours of the last dimension in a word."""
+    """Packs eight neighbours of the last dimension into a word."""
     nibbles = codes.reshape(*codes.shape[:-1], -1, 8).astype(np.uint32)
     words = sum(nibbles[..., j] << np.uint32(4 * place) for j, place in enumerate(order))
     return np.ascontiguousarray(words.astype(np.uint32).view(np.int32))
 
 
 class Weight:
-    """The tensors of a checkpoint, and the matrix [OUT, IN] that they mean."""
+    """The tensors of a checkpoint, and the matrix [OUT, IN] that they encode."""
 
     def __init__(self, scheme: str, dtype: str, *, group: int = GROUP, ordered: bool = False):
         random = np.random.default_rng(7)
@@ -168,7 +168,7 @@ def test_groups(layers, scheme, group, ordered):
 @pytest.mark.parametrize("is_row", [False, True])
 @pytest.mark.parametrize("case", [*SCHEMES, "gptq, ordered"])
 def test_ranks(layers, case, is_row):
-    """Of two ranks each has its slice of everything; together they compute the whole."""
+    """Each of two ranks has its slice of every tensor; together they compute the whole."""
     scheme, ordered = case.split(",")[0], case.endswith("ordered")
     x, weight = inputs("float16", ROWS), Weight(scheme, "float16", ordered=ordered)
     weight.add_bias("float16")
@@ -207,7 +207,7 @@ def test_refusals(layers):
 
 
 def test_layout_of_a_vendor(layers):
-    """Its tensors are loaded, and the product is refused with a reason."""
+    """Its tensors are loaded, and the product is rejected with a reason."""
     groups = IN // GROUP
     weight = Weight("none", "float16")
     weight.state = {

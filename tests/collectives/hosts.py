@@ -1,4 +1,4 @@
-"""Two hosts made of network namespaces, with a cable between them."""
+"""Two hosts made of network namespaces, connected by a veth pair."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Hosts:
             call("ip", "-n", name, "address", "add", f"{address}/24", "dev", CARD)
             call("ip", "-n", name, "link", "set", "lo", "up")
             call("ip", "-n", name, "link", "set", CARD, "up")
-        # Where this is not allowed, it is known before any test starts.
+        # If this is not permitted, that is known before any test starts.
         call(*self.on(0), "true")
         for name in self.names:
             self._wait_for_link(name)
 
     def _wait_for_link(self, name: str) -> None:
-        """A card that was switched on is not at once one that MPI uses."""
+        """MPI does not use an interface immediately after it was brought up."""
         for _ in range(500):
             command = ["ip", "-n", name, "-o", "link", "show", CARD]
             if "state UP" in subprocess.run(command, capture_output=True, text=True).stdout:
@@ -61,7 +61,7 @@ class Hosts:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
     def on(self, host: int) -> list[str]:
-        """A command that runs the rest of its line there."""
+        """A command prefix that runs the rest of its line on that host."""
         name = self.names[host]
         there = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c"]
         return [*there, 'hostname "$0" && exec "$@"', name]
@@ -81,7 +81,7 @@ class Hosts:
                 call("tc", "-n", name, "qdisc", "delete", "dev", CARD, "root")
 
     def agent(self, folder: Path) -> Path:
-        """What launchers of MPI use like ssh: `agent [options] address command...`."""
+        """A replacement of ssh for MPI launchers: `agent [options] address command...`."""
         script = folder / "agent"
         cases = "\n".join(
             f'    {address}) exec {shlex.join(self.on(host))} sh -c "$*" ;;'
@@ -178,7 +178,7 @@ class Job:
         return "\n".join(file.read_text()[-3000:] for file in self.folder.glob("output-*"))
 
     def wait_for(self, pattern: str, count: int = 4, seconds: float = 60) -> None:
-        """Until that many files of a name are there."""
+        """Waits until there are this many files with the name."""
         end = time.monotonic() + seconds
         while len(list(self.folder.glob(pattern))) < count:
             alive = any(process.poll() is None for process in self.started)

@@ -75,7 +75,7 @@ def eventually(fact: Callable[[], bool], what: str) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Not gone, and no zombie that waits for its parent."""
+    """Still running, and not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -38,8 +38,8 @@ def kind() -> int:
 
 
 def place(rank: int) -> int:
-    """The device that a rank of this process works on. All ranks share the first CPU; GPUs are
-    shared where NCCL is told so, else the test is skipped."""
+    """The device of a rank of this process. All ranks share the first CPU; GPUs are shared where
+    NCCL is configured for it, else the test is skipped."""
     if DEVICE == "cpu":
         return 0
     count = infinicore.get_device_count(DEVICE)
@@ -52,7 +52,7 @@ def place(rank: int) -> int:
 
 @functools.cache
 def can_share_devices() -> bool:
-    """NCCL must be told to, and not every one listens."""
+    """NCCL must be configured for it, and not every version supports it."""
     if os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") != "1":
         return False
     made = (ctypes.c_void_p * 2)()
@@ -68,7 +68,7 @@ def can_share_devices() -> bool:
 
 
 def use(rank: int) -> None:
-    """The rank's device becomes the current one."""
+    """Makes the rank's device the current one."""
     if DEVICE != "cpu":
         assert rt.infinirtSetDevice(kind(), place(rank)) == SUCCESS
 
@@ -85,7 +85,7 @@ def wait(stream: ctypes.c_void_p) -> None:
 
 
 def outcome(comm: ctypes.c_void_p, stream: ctypes.c_void_p | None) -> str:
-    """What went wrong in a communicator, once the stream has done its work; empty: nothing."""
+    """The error of a communicator after the stream's work; empty: none."""
     status = rt.infinirtStreamSynchronize(stream)
     said = failure(comm)
     assert status == SUCCESS or said, "the wait fails, and the communicator does not say why"
@@ -111,7 +111,8 @@ _there: dict[int, tuple[Any, ctypes.c_void_p]] = {}  # arrays that have a copy o
 
 
 def address(array: Any) -> ctypes.c_void_p:
-    """Where an operation finds the array: itself on the CPU, else a copy on the current device."""
+    """The memory that an operation uses: the array on the CPU, else a copy on the current
+    device."""
     if DEVICE == "cpu":
         return ctypes.c_void_p(array.ctypes.data)
     if id(array) not in _there and array.nbytes:
@@ -137,7 +138,7 @@ def download(array: Any) -> None:
 
 
 def fetch() -> None:
-    """Brings all arrays back that have a copy on a device."""
+    """Copies all arrays back that have a copy on a device."""
     for array, memory in _there.values():
         download(array)
         assert rt.infinirtFree(memory) == SUCCESS
@@ -161,7 +162,7 @@ def counts(numbers: list[int]) -> Any:
 
 
 def failure(comm: ctypes.c_void_p) -> str:
-    """What went wrong in a communicator since; empty: nothing."""
+    """The error of a communicator since then; empty: none."""
     status = ctypes.c_int()
     call("CommGetAsyncError", comm, ctypes.byref(status))
     return last_message() if status.value else ""

@@ -20,7 +20,7 @@ def _start_server() -> None:
     names = ("library", "test_links", "test_links_faults")
     CONTEXT.set_forkserver_preload([f"{__package__}.{name}" for name in names])
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # it imports before it is told of paths
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # it imports before it knows the paths
     forkserver.ensure_running()
     if before is None:
         del os.environ["PYTHONPATH"]
@@ -43,7 +43,7 @@ def _rank(
     os.environ.pop("INFINI_CCL_HOST", None)
     os.environ.update(places[rank])
     os.environ.setdefault("INFINI_CCL_TIMEOUT", str(TIMEOUT))
-    start.wait()  # whoever does not come in time is absent, not slow to start
+    start.wait()  # a rank that is late is absent, not slow to start
     try:
         comm = lib.join(len(places), lib.UniqueId.from_buffer_copy(made), rank)
     except lib.CclError as error:
@@ -65,8 +65,8 @@ def in_ranks(
     made: Any = None,
     absent: Sequence[int] = (),
 ) -> dict[int, Any]:
-    """What `body(comm, rank, ranks, *arguments)` gives on each rank that lives to tell. Its
-    place is a set of environment variables."""
+    """The result of `body(comm, rank, ranks, *arguments)` on each surviving rank. A place is a set
+    of environment variables."""
     _start_server()
     answers, start = CONTEXT.Queue(), CONTEXT.Barrier(len(places) - len(absent))
     made = made or lib.unique_id()
@@ -97,13 +97,13 @@ def tcp(ranks: int) -> list[dict[str, str]]:
 
 
 def on_hosts(names: str) -> list[dict[str, str]]:
-    """A rank on the host of each letter; `-` is the host where the id is made."""
+    """A rank on the host of each letter; `-` is the host that makes the id."""
     return [{} if name == "-" else {"INFINI_CCL_HOST": name} for name in names]
 
 
 def all_reduce(comm: Any, data: Any, begun: Callable[[], Any] = lambda: None) -> str:
-    """Sums float32 numbers of all ranks, in place, and says what failed; nothing: it is well. Calls
-    `begun` between the start of the operation and the wait for its end."""
+    """Sums float32 arrays of all ranks in place, and returns the error; empty: none. Calls `begun`
+    between the start of the operation and the wait for its end."""
     here = data.ctypes.data
     try:
         lib.call("AllReduce", here, here, data.size, lib.DTYPES["float32"], lib.SUM, comm, None)
@@ -114,7 +114,7 @@ def all_reduce(comm: Any, data: Any, begun: Callable[[], Any] = lambda: None) ->
 
 
 class Meeting:
-    """A point that all ranks of `in_ranks` reach before one goes on: an argument of its body."""
+    """A barrier for all ranks of `in_ranks`: an argument of its body."""
 
     def __init__(self, ranks: int) -> None:
         self._barrier = CONTEXT.Barrier(ranks)

@@ -65,10 +65,10 @@ def settings_of(mpi: Mpi, **more: str) -> dict[str, str]:
     """The environment of a job: MPI is used although all ranks are on one host."""
     found = folder_of(mpi)
     path = os.pathsep.join([str(found / "bin"), os.environ.get("PATH", "")])
-    # Threads of kernels are not what is tested; the ranks share few cores.
+    # Kernel threads are not under test, and the ranks share few cores.
     few = {"INFINI_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     settings = {**os.environ, **few, "PATH": path, "INFINI_CCL_TRANSPORT": "mpi"}
-    if found != Path(sys.prefix):  # what is in our own environment is found
+    if found != Path(sys.prefix):  # finds the packages of our own environment
         settings["INFINI_MPI_LIBRARY"] = str(found / "lib" / mpi.library)
     settings["PYTHONPATH"] = str(ROOT)
     return {**settings, **dict(mpi.settings), **more}
@@ -79,7 +79,7 @@ def program(body: str, folder: Path) -> list[str]:
 
 
 def answers(folder: Path) -> dict[int, Any]:
-    """What the ranks wrote; one that did not live to tell is missing."""
+    """What the ranks wrote; ranks that died are missing."""
     return {
         int(file.stem.removeprefix("answer-")): json.loads(file.read_text())
         for file in folder.glob("answer-*.json")
@@ -89,7 +89,7 @@ def answers(folder: Path) -> dict[int, Any]:
 def run(
     mpi: Mpi, ranks: int, body: str, folder: Path, *, survive: bool = False, **settings: str
 ) -> dict[int, Any]:
-    """Runs `body` of rank_program.py on each rank under mpirun, and gives what they answer."""
+    """Runs `body` of rank_program.py on each rank under mpirun, and returns the answers."""
     launcher = str(folder_of(mpi) / "bin" / mpi.launcher)
     command = [launcher, *mpi.flags, *(mpi.survive if survive else ())]
     done = subprocess.run(
@@ -105,7 +105,7 @@ def run(
     if not survive:
         assert done.returncode == 0, output
         return answers(folder)
-    # A launcher may end with the first rank that dies, while the others go on.
+    # A launcher may end with the first rank that dies, while the others still run.
     end = time.monotonic() + 20
     while len(answers(folder)) < ranks - 1:
         assert time.monotonic() < end, output

@@ -1,5 +1,5 @@
-"""Numbers for tests of collectives, and what NumPy makes of them. It brings no test framework:
-ranks in processes of their own import it too."""
+"""Data for tests of collectives, and the results that NumPy computes. It does not import a test
+framework because ranks in other processes import it too."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def combined(parts: list[Any], op: str) -> Any:
 # ---- Numbers that expose errors ------------------------------------------------------------------
 
 INTEGERS = [name for name in NUMBERS if dtype_of(name).kind in "iu"]
-# Largest exponents of the base 2 with which no sum of eight numbers leaves the type of computation.
+# Largest exponents of base 2 with which a sum of eight elements cannot overflow the type of
+# computation.
 REACH = {"float8_e4m3fn": 8, "float16": 14, "bfloat16": 100, "float32": 100, "float64": 900}
 
 
 def draw_hard(name: str, count: int, rank: int, ranks: int, op: str = "sum") -> Any:
-    """What rank `rank` of `ranks` has: columns of eight kinds in turn, each of which some plausible
-    mistake of a reduction gets wrong."""
+    """The data of rank `rank` of `ranks`: columns of eight kinds in turn, each of which exposes
+    some plausible mistake of a reduction."""
     kind = dtype_of(name)
     random = np.random.default_rng([rank, ranks, count])
     column = np.arange(count)
@@ -61,7 +62,7 @@ def draw_hard(name: str, count: int, rank: int, ranks: int, op: str = "sum") -> 
     reach = 2 if op == "prod" else REACH[name]  # products of eight stay in range
     fraction = random.uniform(0.1, 3, count)
     wide = random.choice([-1.0, 1.0], count) * 2 ** random.uniform(-reach, reach, count)
-    # Each summand is lost beside the first one, but all of them together are not.
+    # Each summand alone is rounded away when added to the first, but their sum is not.
     trap = np.full(count, 1.0 if rank == 0 or op == "prod" else step / 4)
     trap *= 1 + step if op == "prod" else 1
     chosen, next_one = turn == rank, (turn + 1) % ranks == rank

@@ -1,4 +1,4 @@
-"""A port that nobody has, and that the system gives to nobody who asks for any."""
+"""A free port that the system does not assign as an ephemeral port."""
 
 from __future__ import annotations
 

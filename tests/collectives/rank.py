@@ -1,4 +1,4 @@
-"""One rank of a communicator whose ranks are processes, started by somebody else."""
+"""One rank of a communicator whose ranks are processes started by a launcher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def address(array: Any) -> ctypes.c_void_p:
 
 
 def hand_around(folder: Path, rank: int, name: str = "id") -> lib.UniqueId:
-    """An id of rank 0, for all."""
+    """Rank 0's id, passed to all ranks."""
     file = folder / name
     if rank == 0:
         written = folder / (name + ".new")

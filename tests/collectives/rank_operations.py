@@ -153,7 +153,7 @@ def recorded(r: Rank) -> None:
 
 
 def split(r: Rank) -> None:
-    """Odd and even ranks, the last first; rank 3 stays out."""
+    """Odd and even ranks in reverse order; rank 3 does not take part."""
     made = ctypes.c_void_p()
     color = -1 if r.rank == 3 else r.rank % 2
     lib.call("CommSplit", r.comm, color, -r.rank, ctypes.byref(made))
@@ -173,7 +173,7 @@ def split(r: Rank) -> None:
 
 
 def side_by_side(r: Rank) -> None:
-    """Two communicators at work at once, each in a stream of its own."""
+    """Two communicators used concurrently, each in a stream of its own."""
     other = ctypes.c_void_p()
     lib.call("CommSplit", r.comm, 0, r.rank, ctypes.byref(other))
     streams = [lib.new_stream(), lib.new_stream()]

@@ -1,7 +1,7 @@
-"""What one rank of a test does that was started by mpirun, or on one of several hosts:
-`python -m tests.collectives.rank_program BODY FOLDER`.
+"""The program of one rank that was started by mpirun, or on one of several hosts: `python -m
+tests.collectives.rank_program BODY FOLDER`.
 
-Ranks hand their ids around, and their answers back, through files in the folder.
+Ranks exchange their ids, and return their answers, through files in the folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def setting(*names: str) -> int:
 
 
 def libraries() -> list[str]:
-    """Of MPI, that this process has opened."""
+    """A function of the MPI library that this process has opened."""
     files = {line.rpartition("/")[2] for line in Path("/proc/self/maps").read_text().splitlines()}
     return sorted(name for name in files if name.startswith("libmpi"))
 
@@ -42,7 +42,7 @@ def everything(folder: Path, rank: int, ranks: int) -> Any:
 
 
 def wait_for(folder: Path, pattern: str, count: int) -> None:
-    """Until that many files of a name are there."""
+    """Waits until there are this many files with the name."""
     end = time.monotonic() + 60
     while len(list(folder.glob(pattern))) < count:
         assert time.monotonic() < end, f"{pattern} did not come"
@@ -63,7 +63,7 @@ def attempt(r: Rank, count: int, name: str = "AllReduce", begun: Path | None = N
 
 
 def faults(folder: Path, rank: int, ranks: int) -> Any:
-    """One after the other, each on a communicator of its own."""
+    """Runs one after the other, each on its own communicator."""
     last, told = ranks - 1, {}
 
     def scene(name: str) -> Rank:
@@ -73,7 +73,7 @@ def faults(folder: Path, rank: int, ranks: int) -> Any:
     told["other count"] = attempt(r, 5 if rank == last else 4)
     told["after that"] = attempt(r, 4)
     r.close()
-    r = scene("other size")  # too large to go along with the announcement
+    r = scene("other size")  # too large to be sent with the announcement
     told["other size"] = attempt(r, 100001 if rank == last else 100000)
     r.close()
     r = scene("other operation")
@@ -105,11 +105,11 @@ def faults(folder: Path, rank: int, ranks: int) -> Any:
         except lib.CclError as error:
             told["absent"] = str(error)
     del os.environ["INFINI_CCL_TIMEOUT"]
-    r = scene("well")  # nothing of all this stands in the way
+    r = scene("well")  # none of this prevents a new communicator
     told["well"] = attempt(r, 4)
     r.close()
     r = scene("end")
-    if rank != last:  # which ends without a word, as after an exception
+    if rank != last:  # which ends silently, as after an exception
         told["end"] = attempt(r, 4)
         r.close()
     return told
@@ -124,12 +124,12 @@ def joins(folder: Path, rank: int, ranks: int) -> Any:
 
 
 def step_aside() -> None:
-    """Goes on in a process that the launcher does not know: it may end all others with one."""
+    """Continues in a process unknown to the launcher, which may end all others with one."""
     child = os.fork()
     if child != 0:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
     os.setsid()
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # MPICH's launcher tells of a death by it
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # MPICH's launcher reports a death by it
 
 
 def dies(folder: Path, rank: int, ranks: int) -> Any:
@@ -177,7 +177,7 @@ def large(folder: Path, rank: int, ranks: int) -> Any:
 
 
 def until_cut(folder: Path, rank: int, ranks: int) -> Any:
-    """Works until it fails: the test cuts the link between the hosts meanwhile."""
+    """Runs until it fails: the test cuts the link between the hosts meanwhile."""
     r = Rank(folder, rank, ranks)
     lib.call("CommSetTimeout", r.comm, 2.0)
     said, end = "", time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""What is wrong with a call is said with the function's name and what was expected."""
+"""Errors of bad calls contain the function's name and the expected value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_failed_call_fails_its_group(comm: Any) -> None:
         refused(status, words, name, *arguments)
         refused(status, "nothing of it was enqueued", "GroupEnd", None)
     for handle in two:
-        lib.call("CommDestroy", handle)  # at once: nothing waits
+        lib.call("CommDestroy", handle)  # immediate: nothing waits
 
 
 def test_destroyed_twice() -> None:
@@ -125,7 +125,7 @@ def test_what_failed_is_told_at_the_latest_when_it_is_destroyed() -> None:
     alone, absent = pair(0.2)
     lib.call("AllReduce", here, here, 4, F32, lib.SUM, alone, None)
     assert "rank 1 did not come" in lib.outcome(alone, None)
-    lib.call("CommDestroy", alone)  # it has been told
+    lib.call("CommDestroy", alone)  # the error was reported
     lib.call("CommDestroy", absent)
 
 

@@ -1,4 +1,5 @@
-"""`ccl.init` in processes of their own: how ranks find each other, and what they say when not."""
+"""`ccl.init` in processes of their own: how ranks find each other, and the errors when they do
+not."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from kit.requirements import need
 from .mpi_launch import ALL, Mpi, folder_of
 from .ports import free_port
 
-# Prints the sum over all ranks, or what went wrong.
+# Prints the sum over all ranks, or the error.
 PROGRAM = """
 import sys
 import infinicore
@@ -118,7 +119,7 @@ def test_all_ranks_are_told_who_is_missing() -> None:
 
 
 def test_a_rank_that_gets_the_id_and_dies() -> None:
-    """The time-out is the caller's from beginning to end."""
+    """The caller's time-out applies from beginning to end."""
     port = free_port()
     where = {"WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
     dies = "from infinicore.ccl import _bootstrap\nimport os\n"
@@ -194,7 +195,7 @@ def test_by_mpi_of_the_program(mpi: Mpi) -> None:
 
 @every_mpi
 def test_a_rank_that_does_not_come_to_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    """The other one tells; then both go."""
+    """The other one reports it; then both end."""
     told = tmp_path / "told"
     away = (
         "import os, pathlib, time\n"
@@ -230,7 +231,7 @@ def test_a_world_of_one_is_asked_for(nothing: pytest.MonkeyPatch) -> None:
 
 
 def test_a_launcher_s_world_of_one(nothing: pytest.MonkeyPatch) -> None:
-    """Needs nobody to meet: the port may be anything."""
+    """No other rank to meet: the port may have any value."""
     for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "1"}.items():
         nothing.setenv(name, value)
     with ccl.init(timeout=5) as comm:
@@ -270,7 +271,7 @@ def test_launchers_are_known_by_their_variables() -> None:
 
 
 def test_rank_0_cannot_make_an_id(tmp_path: Path) -> None:
-    """The others hear why, at once."""
+    """The others get the reason immediately."""
     broken = PROGRAM.replace(
         "arguments =",
         "from infinicore.ccl import _bootstrap\n"
@@ -356,7 +357,7 @@ def test_one_rank_cannot_be_made_inside_a_group() -> None:
             ccl.group(),
         ):
             make()
-        # Nor is anything else of the group done where someone goes on inside.
+        # Nor is any other operation of the group performed when the caller continues inside it.
         with pytest.raises(ccl.CclError, match="nothing of it was enqueued"):
             _go_on_inside(make, comms[0])
     for comm in comms:

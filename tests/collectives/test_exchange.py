@@ -18,7 +18,7 @@ ALL = "all"  # in place of what each rank got: the payload
 
 
 def meet(*ranks: tuple[int, Callable[..., bytes], Any, int, float]) -> list[str]:
-    """What each rank says in the end: (rank, way, where, number of ranks, time-out)."""
+    """Each rank's arguments: (rank, way, where, number of ranks, time-out)."""
     told = [""] * len(ranks)
 
     def run(
@@ -57,7 +57,7 @@ def test_many_ranks() -> None:
 
 @contextlib.contextmanager
 def a_stranger_listens(port: int, answer: bytes) -> Iterator[None]:
-    """Takes connections at a port, and answers with words of its own, or hangs up."""
+    """Accepts connections at a port, and sends its own answers, or closes the connection."""
     with socket.create_server(("127.0.0.1", port)) as server:
 
         def serve() -> None:
@@ -113,7 +113,7 @@ def test_callers_that_are_no_ranks_do_not_disturb() -> None:
                 callers.append(socket.create_connection(("127.0.0.1", where.ports[0]), 10))
                 callers[-1].sendall(said)
                 connected = True
-    # The last has said that it is rank 1. It hears that rank 2 is missing, and leaves.
+    # The last one has announced itself as rank 1. It is told that rank 2 is missing, and leaves.
     assert b"rank 2" in callers[-1].recv(100)
     callers[-1].close()
     assert meet(*((rank, _by_tcp.exchange, where, 3, 30.0) for rank in (1, 2))) == [ALL] * 2
@@ -128,7 +128,7 @@ def test_who_is_missing_is_told_to_all() -> None:
     told = meet((0, _by_tcp.exchange, where, 4, 1.0), (2, _by_tcp.exchange, where, 4, 30.0))
     words = f"ranks 1, 3 did not come to {where} within 1 s"
     assert told == [f"TimeoutError: {words}", f"RefusedError: {words}"]
-    # Also to one whose own time is over first. It may come again.
+    # Also to a rank whose own time-out expires first. It may try again.
     host = threading.Thread(target=lambda: meet((0, _by_tcp.exchange, where, 4, 30.0)))
     host.start()
     (words,) = meet((2, _by_tcp.exchange, where, 4, 2.0))
@@ -162,7 +162,7 @@ def test_two_with_one_rank() -> None:
 
 
 def test_files_of_an_earlier_run_are_not_believed(tmp_path: Path) -> None:
-    """Neither rank 0's, nor those of the others, nor what is no file of ours."""
+    """Neither rank 0's file, nor those of the others, nor unrelated files."""
     path = tmp_path / "id"
     old = '{"mine": "00", "ranks": 3, "told": {"1": "11", "2": "22"}, "id": "%s"}'
     path.write_text(old % ("01" + "ab" * 511))
@@ -180,7 +180,7 @@ def test_a_run_after_a_run(tmp_path: Path) -> None:
 
 
 def test_a_rank_0_that_gave_up_has_tidied(tmp_path: Path) -> None:
-    """Another one still finds those who wait."""
+    """Another rank still finds those that wait."""
     path, told = tmp_path / "id", list[str]()
     other = threading.Thread(
         target=lambda: told.extend(meet((1, _by_file.exchange, str(path), 2, 30.0)))

@@ -153,7 +153,7 @@ def test_the_runtime_returns_an_error() -> None:
 
 
 def test_a_reader_learns_of_an_abort_elsewhere() -> None:
-    """Rank 1 never comes; the communicator of the waiting thread is aborted by another thread."""
+    """Rank 1 never joins; another thread aborts the communicator of the waiting thread."""
     first, second = ccl.init_all(["cpu", "cpu"])
     x = infinicore.ones(3, device="cpu")
     first.all_reduce(x)

@@ -35,14 +35,14 @@ def test_a_slow_link(hosts: Hosts, mpi: Mpi | None, tmp_path: Path) -> None:
 
 
 def test_a_link_that_is_cut(hosts: Hosts, mpi: Mpi | None, tmp_path: Path) -> None:
-    """Each rank is told of one on the other host, after the time-out that was set."""
+    """Each rank gets an error about one on the other host, after the configured time-out."""
     with job(hosts, mpi, "until_cut", tmp_path) as ranks:
         ranks.wait_for("ready-*")
         hosts.set_link("down")
         try:
             told = ranks.answers()
         finally:
-            hosts.set_link("up")  # or the launcher would wait for its other half
+            hosts.set_link("up")  # or the launcher would wait for its remote part
     for rank, answer in told.items():
         others = (2, 3) if rank < 2 else (0, 1)
         assert any(f"rank {other} did not come within 2 s" in answer for other in others), answer

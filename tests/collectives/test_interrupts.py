@@ -12,7 +12,7 @@ import pytest
 
 from .launching import environment, eventually, is_alive
 
-# Rank 1 never comes, and nothing times out.
+# Rank 1 never joins, and nothing times out.
 WAITING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
@@ -49,7 +49,7 @@ def start(program: str) -> subprocess.Popen[str]:
 
 
 def interrupt_when_it_sleeps(process: subprocess.Popen[str]) -> None:
-    """The main thread is in its wait when it sleeps, and not in `readline` of anything."""
+    """The main thread is in its wait when it sleeps outside of `readline`."""
     assert process.stdout is not None and process.stdout.readline() == "waits\n"
     state = Path(f"/proc/{process.pid}/stat")
     eventually(lambda: state.read_text().rpartition(")")[2].split()[0] == "S", "it does not wait")
@@ -86,7 +86,8 @@ def test_ctrl_c_ends_a_wait(wait: str) -> None:
 
 
 def test_ctrl_c_ends_the_process() -> None:
-    """Nobody catches it, and nobody aborts: what waits in the stream does not hold up the end."""
+    """Without a handler and without an abort, work that waits in the stream does not delay the
+    exit."""
     process = start(WAITING.format(wait="x.tolist()").partition("try:")[0] + "x.tolist()\n")
     interrupt_when_it_sleeps(process)
     _, err = process.communicate(timeout=60)
@@ -96,7 +97,8 @@ def test_ctrl_c_ends_the_process() -> None:
 
 @pytest.mark.parametrize("timeout", ["0", "None"])
 def test_ctrl_c_ends_joining(timeout: str) -> None:
-    """The other rank never comes; whoever catches the interrupt goes on, also in new worlds."""
+    """The other rank never joins; a program that catches the interrupt can continue, also with new
+    communicators."""
     program = f"""
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -119,7 +121,8 @@ with ccl.init(ranks=1) as comm:
 
 
 def test_ctrl_c_in_a_block_aborts_for_the_others() -> None:
-    """Two processes: the first is interrupted while it waits for the second, which learns of it."""
+    """Two processes: the first is interrupted while it waits for the second, which gets an
+    error."""
     program = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -50,7 +50,8 @@ def test_modules_and_executables(tmp_path: Path) -> None:
 
 
 def test_lines_are_never_mixed(script: Callable[[str], Path]) -> None:
-    """Ranks write pieces of lines, in many calls; long ones, and a last one without an end."""
+    """Ranks write fragments of lines in many calls: long lines, and a last one without a
+    newline."""
     program = script(
         "import os, sys\n"
         "r = os.environ['RANK']\n"
@@ -80,7 +81,7 @@ def test_lines_come_at_once_and_progress_bars_work(script: Callable[[str], Path]
     )
     running = begin("-n", "1", "--grace", "1", program)
     assert running.stdout is not None
-    # Universal newlines: returns are ends of lines.
+    # Universal newlines: carriage returns end lines.
     read = [running.stdout.readline() for _ in range(4)]
     running.terminate()
     assert running.wait(60) == 128 + signal.SIGTERM
@@ -94,7 +95,7 @@ def test_without_prefix(script: Callable[[str], Path]) -> None:
 
 
 def test_parts_of_lines(script: Callable[[str], Path], tmp_path: Path) -> None:
-    """Passed on while the line goes on."""
+    """Forwarded before the line is complete."""
     seen = tmp_path / "seen"
     wait = f"import os, time\nwhile not os.path.exists({str(seen)!r}): time.sleep(0.01)"
     program = script(f"print('a', end='', flush=True)\n{wait}\nprint('b')")
@@ -139,7 +140,7 @@ def test_all_stop_when_one_fails(
 
 
 def test_the_cause_is_named_and_heard(script: Callable[[str], Path], tmp_path: Path) -> None:
-    """Rank 0 fails because of rank 1, and has ended before rank 1 has told why, and died."""
+    """Rank 0 fails because of rank 1, and ends before rank 1 has reported its error and died."""
     program = script(
         "import os, signal, sys, time\n"
         "if os.environ['RANK'] == '0':\n"
@@ -179,7 +180,8 @@ def test_who_does_not_listen_is_killed(script: Callable[[str], Path], tmp_path: 
 
 
 def test_an_interrupt_leaves_a_part_of_the_grace_period() -> None:
-    """A server that finishes its work takes SIGTERM for a second signal, which drops it."""
+    """A server that is finishing its work treats SIGTERM as a second signal, which drops the
+    work."""
     supervisor = Supervisor([], grace=600)
     supervisor.stop(signal.SIGINT)
     (begin, first), (then, second), (end, last) = supervisor.stages

@@ -24,7 +24,7 @@ from .mpi_launch import ALL, Mpi, folder_of
 from .ports import free_port
 
 HOSTS = ",".join(f"{address}:2" for address in ADDRESSES)
-# The machine is the same: only its name tells one host from the other.
+# Both hosts are the same machine: only their names differ.
 NAMED = "import os, socket\nos.environ['INFINI_CCL_HOST'] = socket.gethostname()\n"
 FAILS = """
 import os, sys
@@ -56,7 +56,7 @@ def texts(output: str) -> list[str]:
 # ---- mpirun --------------------------------------------------------------------------------------
 
 
-# One write for a line: mpirun passes writes of several ranks on as they come.
+# One write per line: mpirun forwards writes of several ranks as they arrive.
 LINES = """\
 import os
 def print(*words):

@@ -13,7 +13,7 @@ from .library import address
 from .links import in_ranks, on_hosts, tcp
 from .numbers import NUMBERS, combined, draw
 
-SIZES = (0, 1, 17, 1000, 70001)  # none, odd, within one message, in pieces
+SIZES = (0, 1, 17, 1000, 70001)  # none, odd, in one message, in several
 PLACES = {
     "tcp-2": tcp(2),
     "tcp-3": tcp(3),
@@ -21,7 +21,7 @@ PLACES = {
     "hosts-ab": on_hosts("ab"),
     "hosts-aab": on_hosts("aab"),
     "hosts-aabb": on_hosts("aabb"),
-    "hosts-abab": on_hosts("abab"),  # a host's ranks do not follow each other
+    "hosts-abab": on_hosts("abab"),  # a host's ranks are not consecutive
     "hosts-with-the-maker": on_hosts("--ab"),
 }
 
@@ -140,7 +140,7 @@ def different_parts(me: Rank, count: int) -> None:
 
 
 def messages(comm: Any, rank: int, ranks: int) -> list[str]:
-    """Everybody to everybody, several at once, in an order that would block one at a time."""
+    """All to all, several at once, in an order that would deadlock one at a time."""
     me, kind = Rank(comm, rank, ranks), lib.DTYPES["float64"]
     for count in (0, 1, 1000, 300001):
         given = [draw("float64", count, each) for each in range(ranks)]

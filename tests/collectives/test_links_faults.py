@@ -1,4 +1,4 @@
-"""What ranks that share no memory are told when one misbehaves, or a stranger comes along."""
+"""Errors of ranks without shared memory when one misbehaves, or a foreign process connects."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def another_kind(comm: Any, rank: int, ranks: int) -> str:
         data = np.ones(8, np.float32)
         lib.call("Send", data.ctypes.data, 8, KIND, 0, comm, None)
         lib.outcome(comm, None)
-    # The first may go well where both others say what is expected, but not on rank 0.
+    # The first may succeed where both others are as expected, but not on rank 0.
     return lib.failure(comm) or all_reduce(comm) or all_reduce(comm)
 
 
@@ -80,7 +80,7 @@ def broadcast(comm: Any, data: Any, root: int = 0) -> str:
 def takes_another_count(comm: Any, rank: int, ranks: int) -> str:
     data = np.full(8, rank, np.float32)
     said = broadcast(comm, data[: 4 if rank == 2 else 8])
-    if not said:  # a root runs ahead, and others have what it gave them
+    if not said:  # a root runs ahead, and the others have its data
         assert rank != 2
         assert (data == 0).all()
         said = all_reduce(comm)
@@ -114,7 +114,7 @@ def gives_to_nobody(comm: Any, rank: int, ranks: int, end: Meeting) -> str:
         for _ in range(1000):
             if said := broadcast(comm, np.ones(8, np.float32)):
                 break
-    end.wait()  # until then rank 1 takes nothing
+    end.wait()  # until then rank 1 receives nothing
     if rank == 0:
         return said or "never ends"
     return lib.failure(comm) or all_reduce(comm)
@@ -221,11 +221,12 @@ def test_an_id_whose_maker_has_ended() -> None:
     maker.join()
     told = in_ranks(joined, tcp(2), made=made)
     assert all("cannot be reached" in answer for answer in told.values())
-    assert in_ranks(joined, [{}, {}], made=made) == {0: "", 1: ""}  # one host needs nobody
+    assert in_ranks(joined, [{}, {}], made=made) == {0: "", 1: ""}  # one host needs no listener
 
 
 def place_of(made: lib.UniqueId) -> tuple[str, int]:
-    """Where the maker of an id listens: a sockaddr_in behind five numbers and a few flags."""
+    """The address where the maker of an id listens: a sockaddr_in after five numbers and a few
+    flags."""
     family, port, host = struct.unpack_from("=H2s4s", bytes(made), 44)
     assert family == socket.AF_INET
     return socket.inet_ntoa(host), int.from_bytes(port, "big")

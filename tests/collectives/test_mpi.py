@@ -26,7 +26,7 @@ def test_every_operation(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
     for answer in told.values():
         assert answer["wrong"] == []
         assert answer["checks"] > 500
-        assert answer["libraries"] == [mpi.library]  # it was really MPI, and this one
+        assert answer["libraries"] == [mpi.library]  # it was really this MPI
 
 
 @each_mpi
@@ -47,7 +47,8 @@ def test_beside_the_programs_own_use_of_mpi(mpi: Mpi, level: str, tmp_path: Path
 
 @each_mpi
 def test_ranks_of_one_host_need_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    """The launcher says that all are here: they use memory, and MPI is not even opened."""
+    """The launcher reports that all ranks are on one host: they use shared memory, and MPI is not
+    opened."""
     told = run(mpi, 2, "everything", tmp_path, INFINI_CCL_TRANSPORT="")
     for answer in told.values():
         assert answer["wrong"] == []

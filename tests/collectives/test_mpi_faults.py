@@ -1,4 +1,5 @@
-"""Ranks under mpirun that misbehave: the others are told who, and what was expected, in time."""
+"""Ranks under mpirun that misbehave: the others get an error with the rank and the expected call,
+in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NCCL behind the CUDA back end: its numbers, its library, and the suites on its look-alike."""
+"""NCCL in the CUDA back end: its constants, its library, and the suites on its simulation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BLOCKING = "CommInitRankConfig CommFinalize CommAbort CommGetAsyncError GetLastE
 
 
 def test_a_library_that_can_only_block(look_alike: Path, tmp_path: Path) -> None:
-    """Not all vendors' libraries have what NCCL got later: all goes, but for time-outs."""
+    """Not all vendors' libraries have NCCL's newer functions: everything works except time-outs."""
     hidden = "; ".join(f"nccl{name}" for name in BLOCKING.split())
     (tmp_path / "exports.map").write_text(f"{{ global: nccl*; local: {hidden}; *; }};")
     for each in look_alike.iterdir():
@@ -76,7 +76,7 @@ comm.close()
 
 
 def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> None:
-    """Of what the library does not combine."""
+    """Reductions that the library does not support."""
     need("nvrtc")
     compiler = nvrtc.find()
     assert compiler
@@ -91,7 +91,7 @@ def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> Non
             assert worker.compile(source).spilled == 0
 
 
-# A device that is reset takes communicators along: each call says so, and touches none of them.
+# Resetting a device destroys its communicators: each call reports that, and uses none of them.
 RESET = """
 import infinicore
 from infinicore import ccl
@@ -170,7 +170,7 @@ TYPES = {
 
 
 def parameters(text: str) -> list[str]:
-    """Types alone, with no blanks that mean nothing."""
+    """Types only, with normalised whitespace."""
     found = []
     for each in text.split(","):
         words = re.sub(r"\s*\*\s*", "* ", each).split()
@@ -206,7 +206,7 @@ def test_numbers_are_those_of_its_header(wheel: Path) -> None:
     assert theirs["InProgress"] == 7
     assert re.search(r"#define NCCL_UNIQUE_ID_BYTES 128", header)
     assert "0xcafebeef" in header
-    # The configuration that is passed is a beginning of theirs.
+    # The passed configuration is a prefix of theirs.
     members = re.search(r"typedef struct ncclConfig_v\d+ \{(.*?)\}", header, re.DOTALL)
     assert members
     plain = re.sub(r"/\*.*?\*/", "", members.group(1), flags=re.DOTALL)
@@ -232,7 +232,8 @@ for join in (lambda: ccl.Communicator(1, made, 0), lambda: ccl.init_all(["nvidia
 
 
 def test_the_real_library_without_a_device(wheel: Path, look_alike: Path) -> None:
-    """It is opened and makes ids; that it finds no GPU is told, and nothing waits or crashes."""
+    """It is opened and makes ids; the absence of a GPU is reported, and nothing waits or
+    crashes."""
     if Path("/dev/nvidiactl").exists():
         pytest.skip("needs a machine without a GPU")
     said = process.python(

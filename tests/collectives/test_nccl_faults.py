@@ -1,4 +1,4 @@
-"""Faults between ranks that a vendor's library serves: told in words, within the time-out."""
+"""Faults between ranks with a vendor's library: reported with a message, within the time-out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = 1000
 
 
 class Ranks:
-    """Two ranks of this process that are connected, each with a stream and ones in its memory."""
+    """Two connected ranks of this process, each with a stream and memory full of ones."""
 
     def __init__(self, comms: list[ctypes.c_void_p]) -> None:
         self.comms = comms
@@ -108,7 +108,7 @@ HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def test_time_begins_with_the_operation(ranks: Ranks) -> None:
-    """What stands before it in the stream may take as long as it likes."""
+    """Earlier work in the stream may take any time."""
     gate = threading.Event()
     hold = HOST_FUNCTION(lambda _: gate.wait(60) and None)
     set_timeout(ranks.comms, 0.2)

@@ -27,7 +27,7 @@ def equal(got: Any, expected: Any, ranks: int) -> bool:
 
 
 class World:
-    """Ranks of this process, each with a stream; a call is made for all of them as a group."""
+    """Ranks of this process, each with a stream; a call is made for all of them in a group."""
 
     def __init__(self, comms: list[ctypes.c_void_p]) -> None:
         self.comms = comms
@@ -216,7 +216,7 @@ def test_what_has_no_arithmetic_is_moved_not_combined(name: str) -> None:
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("name", ["float32", "int16"])
 def test_recorded_and_replayed(name: str, ranks: int) -> None:
-    """A captured collective runs at each replay, with the data of that moment."""
+    """A captured collective runs at each replay, with the current data."""
     rt, count, kind = lib.rt, 5000, lib.DTYPES[name]
     with lib.communicators(ranks) as comms:
         streams = [lib.new_stream(rank) for rank in range(ranks)]
@@ -282,7 +282,7 @@ def test_split() -> None:
         made = [ctypes.c_void_p() for _ in comms]
         lib.call("GroupStart", None)
         for rank, comm in enumerate(comms):
-            # Odd and even ranks, the last first; rank 3 stays out.
+            # Odd and even ranks in reverse order; rank 3 does not take part.
             color = -1 if rank == 3 else rank % 2
             lib.call("CommSplit", comm, color, -rank, ctypes.byref(made[rank]))
         lib.call("GroupEnd", None)

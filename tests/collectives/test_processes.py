@@ -1,4 +1,4 @@
-"""Ranks in processes of their own: results, and what the others are told when one misbehaves."""
+"""Ranks in separate processes: results, and the errors of the others when one misbehaves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KIND = lib.DTYPES["float32"]
 
 
 def in_processes(body: Callable[..., Any], ranks: int, *arguments: Any) -> dict[int, Any]:
-    """What `body(comm, rank, ranks, *arguments)` gives on each rank that lives to tell."""
+    """The result of `body(comm, rank, ranks, *arguments)` on each surviving rank."""
     return in_ranks(body, [{}] * ranks, *arguments)
 
 
@@ -132,7 +132,7 @@ def test_counts_that_do_not_fit_each_other_are_told_in_one_process() -> None:
     check_other_counts(told)
 
 
-# Halts a process five times for half a second each. In between it waits until that process has used
+# Stops a process five times for half a second each. In between it waits until that process has used
 # the processor. It ends early when its input is closed.
 HALTER = """
 import os, select, signal, sys, time
@@ -155,7 +155,7 @@ for _ in range(5):
 
 
 def halts(comm: Any, rank: int, ranks: int) -> str:
-    """Rank 1 halts again and again, each time for less than the time-out, and longer in all."""
+    """Rank 1 is stopped repeatedly, each time for less than the time-out, but longer in total."""
     data = np.ones(100 << 20, np.float32)
     assert all_reduce(comm, np.ones(1, np.float32)) == ""
     lib.call("CommSetTimeout", comm, 2.0)

@@ -1,4 +1,4 @@
-"""Values of collectives over data that exposes errors: negative, fractional, large beside small,
+"""Values of collectives over data that exposes errors: negative, fractional, large next to small,
 NaN and infinities; every operation, data type and number of ranks."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import library as lib
 from .links import in_ranks, on_hosts, tcp
 from .numbers import NUMBERS, agrees, draw_hard, dtype_of
 
-# Elements of a rank's part: one that goes along with an announcement, and one that does not.
+# Elements of a rank's part: one that is sent with an announcement, and one that is not.
 COUNTS = [33, 2100]
 ALL = [*NUMBERS, "bool", "complex64"]
 ROUNDS_ONCE = lib.DEVICE == "cpu"
@@ -75,7 +75,7 @@ class Values:
             check(f"ReduceScatterV on {rank}", out[rank], sum(sizes[:rank]), sizes[rank])
 
     def moves(self, name: str, count: int) -> None:
-        """Bit by bit, whatever the bits mean."""
+        """Compares bits, whatever they mean."""
         ranks, kind = self.ranks, lib.DTYPES[name]
         bits = [
             np.random.default_rng([rank, count]).bytes(count * ranks * 16) for rank in range(ranks)

@@ -1,4 +1,4 @@
-/* The aligned face from C11: memory, streams, events, a replayed capture, errors with words. */
+/* The aligned face from C11: memory, streams, events, a replayed capture, error messages. */
 #include <infini/ext.h>
 #include <infinirt_runtime_api.h>
 #include <stdio.h>

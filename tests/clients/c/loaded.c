@@ -1,4 +1,4 @@
-/* A program of the first generation as it is found in the field: no headers of ours, no linking; it
+/* A typical program of the first generation: it uses none of our headers and does not link; it
  * opens the library under INFINI_ROOT and takes symbols by their names. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef int (*FillAsync)(void *, int, size_t, void *);
 static void *library;
 
 static Any find(const char *name) {
-    /* POSIX: what dlsym gives may be called; ISO C has no cast for it. */
+    /* POSIX: the result of dlsym may be called; ISO C has no cast for it. */
     union {
         void *object;
         Any function;

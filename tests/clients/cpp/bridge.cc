@@ -37,7 +37,7 @@ Tensor made(float first, size_t count) {
     return tensor;
 }
 
-// A thread without the interpreter lock lets go of memory that a Python object may own.
+// A thread without the interpreter lock releases memory that a Python object may own.
 void drop_in_thread(std::vector<Tensor> tensors) {
     py::gil_scoped_release unlocked;
     std::thread([tensors = std::move(tensors)]() mutable { tensors.clear(); }).join();

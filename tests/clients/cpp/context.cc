@@ -1,4 +1,4 @@
-// infinicore's context by the first generation's path: what it declares, flags of events, and
+// infinicore's context, included by the first generation's path: its declarations, event flags, and
 // handles without a tensor.
 #include <cstdio>
 #include <functional>
@@ -48,7 +48,7 @@ int main() {
     if (is_timed(context::createEventWithFlags(2)) || is_timed(context::createEventWithFlags(3)))
         return 5;
     if (is_timed(context::createEventWithFlags(context::EVENT_DISABLE_TIMING))) return 6;
-    // The enumerators of infinirt.h are numbered otherwise, and mean what they say.
+    // The enumerators of infinirt.h have other values, but the same meaning.
     if (is_timed(context::createEventWithFlags(INFINIRT_EVENT_DISABLE_TIMING))) return 7;
     if (!is_timed(context::createEventWithFlags(INFINIRT_EVENT_BLOCKING_SYNC))) return 8;
     if (!throws([] { context::createEventWithFlags(8); }, "EVENT_DISABLE_TIMING (2)")) return 9;

@@ -51,7 +51,7 @@ int main() {
     CHECK(values(x) == (std::vector<int32_t>{0, 0, 0}));  // copied by run(), not before
     graph->run();
     CHECK(values(y) == (std::vector<int32_t>{2, 8, 18}));
-    // What counts are the values when run() is called, also of memory that a device reads directly.
+    // The values at the call of run() are used, even for memory that a device reads directly.
     auto pinned = context::allocatePinnedHostMemory(3 * sizeof(int32_t));
     auto *direct = reinterpret_cast<int32_t *>(pinned->data());
     for (int round = 0; round < 100; ++round) {

@@ -1,5 +1,5 @@
 // A tensor that the host has filled is copied to another CPU without waiting for the first one's
-// stream: as ranks of a process do whose collectives wait for each other.
+// stream. Ranks in one process, whose collectives wait for each other, rely on this.
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 using namespace infinicore;
 
-// Of the aligned face, whose header does not go together with infinicore's.
+// From the CUDA-aligned API, whose header cannot be included together with infinicore's.
 extern "C" int infinirtLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 
 static void wait_for(void *gate) { static_cast<std::promise<void> *>(gate)->get_future().wait(); }
@@ -24,7 +24,7 @@ int main() {
     context::setDevice(first);
     if (infinirtLaunchHostFunc(context::getStream(), wait_for, &gate) != 0) return 1;
 
-    // The host looks at it, as an engine reads lengths of sequences.
+    // The host reads it, as an engine reads sequence lengths.
     if (reinterpret_cast<const int32_t *>(filled->to(first)->data())[3] != 4) return 1;
     const Tensor copied = filled->to(second);
     context::setDevice(second);

@@ -1,5 +1,5 @@
-// Layers of infinicore::nn for a caller with arrays: tests compare what they compute with NumPy.
-// Every function returns an empty text, or what went wrong.
+// Layers of infinicore::nn with an array interface, for tests that compare with NumPy. Every
+// function returns an empty string or an error message.
 #include <cstring>
 #include <infinicore/nn.hpp>
 #include <string>
@@ -107,7 +107,7 @@ const char *rope_tables(const Rope *rope, const Array *sin, const Array *cos) {
     });
 }
 
-// x is rotated in place and not; both have to agree.
+// x is rotated in place and out of place; both must agree.
 const char *rope_one(const Rope *rope, const Array *x, const Array *positions, const Array *out) {
     return attempt([&] {
         nn::RoPE layer = made(*rope);

@@ -1,7 +1,7 @@
-// Rules of modules and parameters: names, recordings, lifetimes, what is refused.
+// Rules of modules and parameters: names, recordings, lifetimes, errors.
 #include "modules.h"
 
-// Parameters whose names come out equal: what is listed is what is loaded.
+// Parameters with equal full names: the listed one is the loaded one.
 class Doubled : public nn::Module {
 public:
     Doubled() {
@@ -31,7 +31,7 @@ static int check_doubled_names() {
     return 0;
 }
 
-// Weights and tables are there at once, also while a graph is recorded.
+// Weights and tables are available immediately, also while a graph is recorded.
 static int check_made_while_recording() {
     Device cpu;
     Tensor x = counting({1, 2}), out = Tensor::zeros({1, 2}, DataType::F32, cpu);
@@ -55,7 +55,7 @@ static int check_lifetimes() {
         kept = made->to(Device::cpu());
         view = counting({2, 2}, 7)->to(Device::cpu())->narrow({{0, 1, 1}});
     }
-    for (int i = 0; i < 8; ++i) counting({2, 2}, 100);  // takes memory that was given back
+    for (int i = 0; i < 8; ++i) counting({2, 2}, 100);  // reuses freed memory
     if (!equal(kept, {1, 2, 3, 4})) return 1;
     if (!equal(view, {9, 10})) return 2;
     Tensor nothing;

@@ -1,7 +1,7 @@
 // A tree of modules as engines write it: macros, dotted names, slices of parameters, loading.
 #include "modules.h"
 
-// A fused weight whose parts are loaded by their own names, through strides.
+// A fused weight whose parts are loaded under their own names, as strided views.
 class Attention : public nn::Module {
 public:
     explicit Attention(size_t size) {
@@ -51,7 +51,7 @@ static int check_tree() {
     model.reset_runtime_state();
     if (model.scales_[0]->table()->shape() != Shape{3, 2}) return 5;
 
-    // Of the children "layers" and "layers.0" the longer name is asked first.
+    // Of the children "layers" and "layers.0" the longer name is tried first.
     model.load_parameter("layers.0.k_proj.weight", counting({2, 2}));
     if (!equal(model.attention_->fused(), {0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0})) return 6;
     model.load_parameter_("layers.0.columns", counting({2, 2}, 1));

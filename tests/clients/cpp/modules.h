@@ -1,4 +1,4 @@
-// Tensors of counted numbers, a small module, and what the checks of modules say.
+// Tensors with consecutive values, a small module, and messages of the module checks.
 #pragma once
 
 #include <cstdio>

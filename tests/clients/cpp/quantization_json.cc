@@ -1,4 +1,4 @@
-// Configurations of quantisations out of nlohmann::json, as engines pass them on.
+// Quantisation configurations from nlohmann::json, as engines pass them.
 #include <cstdio>
 #include <infinicore/nn.hpp>
 #include <infinicore/quantization.hpp>
