@@ -1,12 +1,12 @@
 """Suites x devices: the suites name no device type; `--device` says which one they run on.
 
-What a kind can do, will never do, and cannot do yet stands in `expectations/<kind>.py`:
+What a device type can do, will never do, and cannot do yet is in `expectations/<kind>.py`:
 
     TAGS                 abilities that tests ask for with @pytest.mark.needs("...")
     EXCLUDED             {part of a test's id: reason}     never run
     EXPECTED_FAILURES    {part of a test's id: reason}     run; passing is reported as a failure
     make_gate(rt)        optional: how latches hold a stream; see kit/latch.py
-    HELD_STREAMS         optional: how many can be held while all others go on; 24 if it is absent
+    HELD_STREAMS         optional: how many can be held while all others run; 24 if it is absent
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def match(item: pytest.Item, table: dict[str, str]) -> str:
     return next((reason for part, reason in table.items() if part in item.nodeid), "")
 
 
-# Folders whose tests are few and long: they compile programs and start processes.
+# Folders with few but long tests, which compile programs and start processes.
 LONG = {
     *("clients", "cuda", "spec", "collectives", "backends", "library", "typing", "benchmarks"),
     "opdb",
@@ -144,7 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
         elif reason := match(item, expected.EXPECTED_FAILURES):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
-    # At the end of a run they would keep one process busy while the others have nothing to do.
+    # At the end of a run they would keep one process busy while the others are idle.
     items.sort(key=lambda item: not LONG.intersection(part.name for part in item.path.parents))
 
 
@@ -157,7 +157,7 @@ def _watchdog() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _seed(request: pytest.FixtureRequest) -> None:
-    """References draw the same numbers in a test, whichever others run."""
+    """References draw the same random numbers in a test, regardless of which other tests run."""
     if "kit.ref" in sys.modules:
         sys.modules["kit.ref"].manual_seed(zlib.crc32(request.node.nodeid.encode()))
 
@@ -185,7 +185,7 @@ REFUSAL = re.compile(r"library is not used for it, and it has no program|: [a-z_
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """A refusal with its reason is what a back end owes that has some of the operators only."""
+    """A back end with only some of the operators must reject the others with a reason."""
     try:
         yield
     except Exception as error:
@@ -198,7 +198,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def _stop_recording() -> None:
-    """A test that failed while it recorded must not take the next ones with it."""
+    """A test that failed while recording must not affect the next ones."""
     core = sys.modules.get("infinicore")
     if core and hasattr(core, "is_graph_recording") and core.is_graph_recording():
         core.stop_graph_recording()
@@ -225,7 +225,7 @@ def _runtime(pytestconfig: pytest.Config) -> Any:
 
 @pytest.fixture
 def rt(_runtime: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The aligned face by function names; see kit/binding.py."""
+    """The CUDA-aligned API by function names; see kit/binding.py."""
     wanted = request.node.get_closest_marker("devices")
     if wanted and _runtime.GetDeviceCount() < wanted.args[0]:
         pytest.skip(f"needs {wanted.args[0]} devices; test_many_devices.py runs it with as many")

@@ -35,8 +35,8 @@ def compiled(folder: Path, name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library whose MYCHIP_FAULT chooses what goes wrong; without it all is right. It has the
-    operator of docs/porting.md."""
+    """A library in which MYCHIP_FAULT selects a fault; without it, the library is correct. It has
+    the operator of docs/porting.md."""
     folder = tmp_path_factory.mktemp("broken") / "mychip"
     done = infini("new-backend", "mychip", "--into", str(folder))
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# File: what is there, and what is there instead.
+# File: the original text, and its replacement.
 EDITS = {
     "src/queue.h": {
         "using Clock = std::chrono::steady_clock;\n": """\
@@ -111,7 +111,7 @@ void copy(const InfiniCopy &given) {
     },
 }
 
-# Mistakes in streams and events, and a case that notices each in every run.
+# Mistakes in streams and events, and a case that detects each of them in every run.
 NOTICED = (
     ("submit-waits", "streams/asynchronous"),
     ("one-queue", "streams/independent"),

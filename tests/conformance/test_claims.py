@@ -1,4 +1,4 @@
-"""The manifest: what may stand in it, what it does to results, and errors that help."""
+"""The manifest: its valid contents, its effect on results, and helpful errors."""
 
 from __future__ import annotations
 

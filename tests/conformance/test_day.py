@@ -16,7 +16,7 @@ from .kit_runs import conformance
 
 
 def test_a_short_day(tmp_path: Path) -> None:
-    """Ten seconds of hours: other seeds in each round, and a line for each."""
+    """Ten seconds of `--hours`: other seeds in each round, and a line for each."""
     given = ("--device", "cpu", "--level", "7", "--only", "engine/day", "--hours", "0.001")
     done = conformance(tmp_path, *given, INFINI_TEST_SEED="5")
     assert done.status == 0, done.out
@@ -34,7 +34,7 @@ def test_without_hours_there_is_no_day(tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A day whose rounds do nothing; what it says."""
+    """A day with empty rounds; its output."""
     monkeypatch.setenv(day.HOURS, "0.000001")
     monkeypatch.setenv("INFINI_DEVICE", "cpu")
     for name in ("make_model", "expect_scores_of_the_cpu"):
@@ -46,7 +46,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def device(used: list[int], integrated: int = 0) -> Any:
-    """A runtime whose device uses the next of these bytes whenever it is asked."""
+    """A runtime whose device reports the next of these memory sizes at each query."""
     total = 1 << 40
     rt = SimpleNamespace(
         GetDeviceProperties=lambda _: SimpleNamespace(integrated=integrated),

@@ -1,5 +1,5 @@
-"""The kit on the CPU, and on a back end with faults: each is caught, named, and costs its case
-alone."""
+"""The kit on the CPU, and on a back end with faults: each is detected, named, and fails only its
+case."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_levels_of_the_cpu(tmp_path: Path) -> None:
 
 
 def test_operators_of_the_cpu(tmp_path: Path) -> None:
-    """A part of the cases has errors in units of the last place, and neither level nor share."""
+    """A selection of cases has errors in units of the last place, but neither level nor share."""
     done = conformance(tmp_path, "--device", "cpu", *only(*SAMPLE))
     assert done.status == 0, done.out
     rows = done.report["cases"]
@@ -49,7 +49,7 @@ def test_operators_of_the_cpu(tmp_path: Path) -> None:
 
 
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
-    """Nothing behind level 0 is tried, and nothing of it counts as a pass."""
+    """Nothing after level 0 is tried, and none of it counts as a pass."""
     done = conformance(tmp_path, "--device", "nochip", "--level", "1")
     assert done.status == 1
     assert done.report["level"]["reached"] == -1
@@ -71,7 +71,7 @@ def test_a_wrong_copy(tmp_path: Path, broken: Path) -> None:
 def test_an_operator_that_ends_its_process(
     tmp_path: Path, broken: Path, fault: str, words: str
 ) -> None:
-    """The cases before and behind it are run."""
+    """The cases before and after it are run."""
     cases = [f"op/{name}/F32/contiguous/usual" for name in ("abs", "silu", "tanh")]
     given = ("--device", "mychip", "--backend", str(broken), "--timeout", "20", "--jobs", "1")
     done = conformance(tmp_path, *given, *only(*cases), MYCHIP_FAULT=fault)
@@ -98,7 +98,7 @@ def test_a_library_that_is_no_back_end(tmp_path: Path) -> None:
 
 
 def test_without_numpy_pytest_and_torch(tmp_path: Path) -> None:
-    """Levels 0 to 3 need nothing; level 4 says what it needs, and is not reached."""
+    """Levels 0 to 3 have no requirements; level 4 reports its requirements, and is not reached."""
     text = (
         "import sys\nfor name in ('numpy', 'scipy', 'pytest', 'torch'): sys.modules[name] = None\n"
     )

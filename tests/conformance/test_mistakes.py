@@ -1,5 +1,4 @@
-"""Each mistake in streams and events is noticed by its case in every run: nothing is left to
-chance."""
+"""Each mistake in streams and events is detected by its case in every run, not by chance."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .kit_runs import infini
 
 
 def test_level_2_in_one_command(tmp_path: Path) -> None:
-    name = "class"  # a keyword of C++: names of devices are their makers' own
+    name = "class"  # a C++ keyword: any device name is valid
     folder = tmp_path / name
     fast = {"CMAKE_BUILD_TYPE": "Debug", "TMPDIR": str(tmp_path)}
     done = infini("new-backend", name, "--into", str(folder), "--check", **fast)

@@ -1,4 +1,4 @@
-"""What counts as the time of a case: not what its process waited for a processor."""
+"""The time of a case does not include the time that its process waited for a CPU."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_what_is_no_report(tmp_path: Path) -> None:
 
 
 def test_the_support_page(tmp_path: Path, report: dict[str, Any]) -> None:
-    """Written by the command; what is simulated says so, and a part is refused."""
+    """Written by the command; simulated devices are marked, and partial reports are rejected."""
     write(report, tmp_path / "one")
     simulated = {**copy.deepcopy(report), "device": "other", "simulated": True}
     write(simulated, tmp_path / "two")

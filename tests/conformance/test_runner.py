@@ -1,4 +1,4 @@
-"""What workers may answer, and what the command refuses before anything runs."""
+"""Valid answers of workers, and errors of the command before anything runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(monkeypatch: pytest.MonkeyPatch, program: str) -> list[tuple[str, str, s
     [b"no JSON", b'{"id": "one"', b"[1]", b"7", b'{"id": "three", "status": "pass"}', b"\xff\xfe"],
 )
 def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
-    """It costs the case that was running, and is no pass."""
+    """It fails the case that was running."""
     program = f"""
 if sys.stdin.readline() == "one\\n": os.write(1, {line!r} + b"\\n")
 else: print('{{"id": "two", "status": "pass"}}', flush=True)
@@ -56,7 +56,7 @@ def test_numbers_that_make_no_sense(given: tuple[str, str]) -> None:
 
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
-    """It is said before the cases run."""
+    """It is reported before the cases run."""
     taken = tmp_path / "taken"
     taken.write_text("")
     done = infini("conformance", "--only", "load/versions", "--report", str(taken))

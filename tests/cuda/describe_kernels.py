@@ -26,7 +26,7 @@ from spec.operators.language.model import Tensor
 
 
 class Seen(NamedTuple):
-    """What a descriptor wants to know of a tensor."""
+    """What a descriptor needs to know about a tensor."""
 
     dtype: str
     layout: Layout

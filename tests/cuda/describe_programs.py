@@ -26,7 +26,7 @@ TYPES = ("BF16", "F32", "I32", "BOOL")  # the first of them that an operator tak
 
 
 def large() -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
-    """More elements than 32 bits count."""
+    """More elements than 32-bit indices can address."""
     side = 1 << 16
     x, turned = view((side, side), "BF16"), view((side, side), "BF16", (1, side))
     row = view((side, side), "BF16", (0, 1))
@@ -50,7 +50,7 @@ def view(shape: tuple[int, ...], dtype: str, strides: tuple[int, ...] = ()) -> A
     return _core.described(shape, dtype, strides or tuple(dense))
 
 
-# What the benchmarks measure, and the other families of kernels.
+# The sizes of the benchmarks, and the other families of kernels.
 def chosen() -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
     for dtype in ("BF16", "F32", "F64"):
         x, w = view((ROWS, COLUMNS), dtype), view((COLUMNS,), dtype)
@@ -76,7 +76,7 @@ def chosen() -> Iterator[tuple[str, str, list[Any], dict[str, Any]]]:
 
 
 def drawn(operator: Operator, dtype: str) -> tuple[str, str, list[Any], dict[str, Any]]:
-    """A case that the tests of operators would draw."""
+    """A case as drawn by the tests of operators."""
     rules = all_cases().get(operator.name, Rules())
     try:
         draw = Draw(operator, rules, dtype, "large", 0)

@@ -1,4 +1,4 @@
-// One kernel that several ask for, with a compiler and a driver that do as they are told here.
+// Concurrent requests for one kernel, with a compiler and a driver that are controlled here.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -85,7 +85,7 @@ void late_ones_have_the_result_of_what_they_joined() {
     const auto again = t.kernel.begin();
     EXPECT(again.is_mine && again.attempt != first.attempt);
     EXPECT(t.finish(joined) == "the first");
-    // That was no business of those who try again.
+    // This does not affect the callers that try again.
     const auto third = t.kernel.begin();
     EXPECT(!third.is_mine && third.attempt == again.attempt);
     refusal = "";

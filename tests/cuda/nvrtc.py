@@ -1,7 +1,7 @@
 """NVIDIA's run-time compiler from its wheel: needs no device.
 
-It works in a process of its own: the look-alike of tests/simulated has functions of the same names,
-and both in one process are mixed up.
+It works in a process of its own because the simulated library of tests/simulated exports the same
+function names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Compiler:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "CUDA_CACHE_DISABLE": "1"},  # what is found there has no report
+            env={**os.environ, "CUDA_CACHE_DISABLE": "1"},  # cached results have no report
         )
 
     def __enter__(self) -> Compiler:
@@ -49,7 +49,7 @@ class Compiler:
         self.process.communicate()
 
     def compile(self, source: str, architecture: str = "sm_90") -> Resources:
-        """What the code takes; raises with the compiler's words if there is none."""
+        """The resources that the code uses; raises with the compiler's message on failure."""
         options = (f"--gpu-architecture={architecture}", "-std=c++20", "-default-device", "-w")
         return self.compile_with(source, options)
 
@@ -69,7 +69,7 @@ class Compiler:
 
 
 def compile_here(library: ctypes.CDLL, source: str, words: list[str]) -> tuple[int, str]:
-    """The status, and what the compiler says."""
+    """The status, and the compiler's output."""
     program = ctypes.c_void_p()
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
     options = [word.encode() for word in (*words, "--ptxas-options=-v")]

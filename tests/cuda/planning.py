@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# In place of the host's compiler: planning needs a library that can be loaded, not its code.
+# Replaces the host's compiler: planning needs a loadable library, not its code.
 STAND_IN = """#!/bin/sh
 made={folder}/stand-in.so
 if [ ! -e $made ]; then
@@ -18,7 +18,7 @@ if [ "$fresh" ]; then cp "$2" $made.$$ && mv $made.$$ $made; else cp $made "$2";
 
 
 def planning(folder: Path, capability: str = "90", products: bool = False) -> dict[str, str]:
-    """Sources are written to the folder. `products`: cuBLASLt and cuDNN are there, too."""
+    """Sources are written to the folder. `products`: cuBLASLt and cuDNN are available, too."""
     from kit.binding import root
     from simulated.cuda.build import folder as simulated
 

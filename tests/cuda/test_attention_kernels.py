@@ -1,5 +1,5 @@
-"""Every kernel that can do a case of attention, with sizes that take it through several tiles of
-rows and of keys; the planner takes the one it thinks fastest. Other devices have no choice."""
+"""Every kernel that supports a case of attention, with sizes of several tiles of rows and of keys;
+the planner would choose only the one it expects to be fastest. Other devices have no choice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spec.operators import REGISTRY
 
 CASES = all_cases()
 
-# Operator, sizes. Plans are kept: so each kernel is given sizes of its own, see below.
+# Operator, sizes. Plans are cached, so each kernel has sizes of its own, see below.
 SIZES: list[tuple[str, dict[str, int]]] = [
     ("flash_attention", {"B": 1, "Hkv": 1, "Hq": 3, "Lq": 90, "Lk": 270, "D": 128}),
     ("flash_attention", {"B": 2, "Hkv": 1, "Hq": 2, "Lq": 3, "Lk": 1100, "D": 72}),

@@ -1,5 +1,5 @@
-"""Attention on the tensor cores: NVIDIA's own compiler takes the kernels, and they keep everything
-in registers."""
+"""Attention on the tensor cores: NVIDIA's compiler compiles the kernels, without register
+spills."""
 
 from __future__ import annotations
 

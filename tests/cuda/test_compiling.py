@@ -1,6 +1,6 @@
-"""Kernels on their way from text to the device: failures are told and not kept, threads that ask
-for the same ones all get them, children of fork are told, and the next process finds them on disk.
-On the simulated CUDA."""
+"""Kernels from source to device: failures are reported and not cached, threads that request the
+same kernel all get it, forked children get an error, and the next process finds it on disk. On the
+simulated CUDA."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ assert largest() == right
 """
 
 
-# A thread compiles, and will never be done in a child, which has no such thread.
+# A compilation by another thread never finishes in a forked child, which lacks that thread.
 FORKED = """
 import signal
 from infinicore import ccl, op
@@ -170,8 +170,7 @@ def test_threads_get_the_same_kernels_and_the_next_process_too(run: Callable[...
 
 @pytest.fixture
 def run_slowly(run: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
-    """With a compiler at hand that, once it is armed, tells when it begins and waits until it may
-    go on."""
+    """With a compiler that, once armed, signals its start and waits until it may continue."""
     gates = {name: tmp_path / name for name in ("ARMED", "BEGUN", "GO_ON")}
     os.mkfifo(gates["BEGUN"])
     os.mkfifo(gates["GO_ON"])

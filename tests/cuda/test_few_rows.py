@@ -1,5 +1,5 @@
 """Products of few rows, as decoding has them: on the simulated CUDA, whose checks see every access
-outside of a tensor. A row's bits must not depend on the rows beside it."""
+outside of a tensor. A row's bits must not depend on the other rows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every CUDA kernel, those written by hand too: NVIDIA's own compiler takes what the back end gives
-it on devices of three generations.
+"""Every CUDA kernel, including hand-written ones: NVIDIA's compiler accepts the back end's sources
+for devices of three generations.
 
 The back end plans on the simulated CUDA; what it would compile is written to a folder, and the real
 compiler gets it with the same options.
@@ -37,7 +37,7 @@ ELSEWHERE = {
     "collectives/combine.cuh": "tests/collectives/test_nccl.py",
 }
 LOWERED = {operator.name for operator in OPERATORS if operator.lowered}
-# A kernel that scales what cuFFT has made.
+# A kernel that scales cuFFT's result.
 SCALED = KernelCase(
     "fft",
     "F32",
@@ -45,7 +45,7 @@ SCALED = KernelCase(
     symbols={"*B": (3,), "N": 8},
     attributes={"inverse": 1, "scale": 0.25, "ndim": 1},
 )
-# A kernel that finishes what cuBLASLt has multiplied.
+# A kernel that completes cuBLASLt's product.
 POINTWISE = KernelCase(
     "conv",
     "BF16",
@@ -53,7 +53,7 @@ POINTWISE = KernelCase(
     symbols={"N": 2, "C": 16, "M": 32, "*X": (16, 16), "*K": (1, 1), "*Y": (16, 16)},
     attributes={"n": 2, "pads": [0, 0], "strides": [1, 1], "dilations": [1, 1]},
 )
-# Kernels around cuSOLVER's, which takes large matrices.
+# Kernels around cuSOLVER's, which handles large matrices.
 MATRICES = [
     KernelCase(operator, "F32", "large", symbols={"*B": (1,), "N": 192})
     for operator in ("det", "inverse", "eigh")
@@ -108,8 +108,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sources]:
 def test_every_operator_has_sources(
     sources: dict[str, Sources], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """One whose kernels others have asked for before is described again in its own process. Those
-    of lowered operators are others'."""
+    """A case whose kernels were requested by earlier cases is described again in its own process.
+    Kernels of lowered operators belong to other operators."""
     top = tmp_path_factory.mktemp("alone")
     made: dict[str, bool] = {}
     for label, files in sources["90"].cases.items():

@@ -1,4 +1,5 @@
-"""Kernels that several threads and plans ask for: each has a result, and none spoils another's."""
+"""Kernels requested by several threads and plans: each gets a result, and none affects
+another's."""
 
 from __future__ import annotations
 

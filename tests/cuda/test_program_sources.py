@@ -1,5 +1,5 @@
-"""The kernels of operators that have programs: NVIDIA's own compiler takes them, and they keep
-everything in registers."""
+"""The kernels of operators that have programs: NVIDIA's compiler compiles them, without register
+spills."""
 
 from __future__ import annotations
 

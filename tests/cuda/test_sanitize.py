@@ -1,5 +1,5 @@
 """tools/sanitize.py, with a stand-in for compute-sanitizer that runs the cases on the CPU and
-reports what the test wants: the real one needs a GPU."""
+reports what the test specifies: the real one needs a GPU."""
 
 from __future__ import annotations
 

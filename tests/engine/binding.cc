@@ -1,4 +1,4 @@
-// The engine as a Python module: tensors, devices and element types go both ways through the
+// The engine as a Python module: tensors, devices and element types are converted both ways by the
 // package's bridge.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -8,7 +8,7 @@
 namespace py = pybind11;
 using namespace engine;
 
-// It waits for threads, which may need the interpreter lock to let go of tensors.
+// It waits for threads, which may need the interpreter lock to release tensors.
 struct DeleteUnlocked {
     void operator()(Engine *held) const {
         py::gil_scoped_release released;

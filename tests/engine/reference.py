@@ -33,7 +33,7 @@ class Model:
         return asdict(self)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of all parameters, under the names that Hugging Face's models give them."""
+        """All parameters, under the names of Hugging Face's models."""
         q, kv = self.heads * self.head_dim, self.kv_heads * self.head_dim
         shapes: dict[str, tuple[int, ...]] = {"embed_tokens.weight": (self.vocab, self.hidden)}
         for layer in (f"layers.{i}." for i in range(self.layers)):
@@ -141,7 +141,7 @@ def feed_forward(model: Model, w: Weights, prefix: str, x: np.ndarray) -> np.nda
 
 
 def logits(model: Model, w: Weights, tokens: list[int]) -> np.ndarray:
-    """Of the last token."""
+    """The logits of the last token."""
     x = w["embed_tokens.weight"][tokens]
     for i in range(model.layers):
         layer = f"layers.{i}."
@@ -155,7 +155,7 @@ def logits(model: Model, w: Weights, tokens: list[int]) -> np.ndarray:
 def generate(
     model: Model, weights: Weights, prompt: list[int], count: int
 ) -> tuple[list[int], list[np.ndarray]]:
-    """The likeliest tokens after a prompt, and the logits that each was chosen from."""
+    """The most likely tokens after a prompt, and the logits that each was chosen from."""
     w = {name: values.astype(np.float64) for name, values in weights.items()}
     tokens, chosen_from = list(prompt), []
     for _ in range(count):

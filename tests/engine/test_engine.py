@@ -98,7 +98,7 @@ def test_tokens(engine: ModuleType, name: str, mode: str) -> None:
         made.record(len(PROMPTS))
         assert made.graph_count == len(PROMPTS)
     check(made, name, weights)
-    check(made, name, weights)  # the caches hold another run's keys
+    check(made, name, weights)  # the caches still hold another run's keys
 
 
 @pytest.mark.skipif("INFINI_CPU_DEVICES" in os.environ, reason="this is the inner run")

@@ -47,7 +47,7 @@ def load(name: str, model: Model, weights: Weights) -> Any:
 
 
 def _joined(model: Model, weights: Weights) -> Weights:
-    """Experts' weights lie in one tensor for each kind there."""
+    """transformers has one tensor for each kind of expert weight."""
     made = {key: values for key, values in weights.items() if ".experts." not in key}
     experts = range(model.experts)
     for layer in (f"layers.{i}.mlp.experts." for i in range(model.layers) if experts):
@@ -61,7 +61,7 @@ def _joined(model: Model, weights: Weights) -> Weights:
 
 
 def generate(made: Any, prompt: list[int], count: int) -> list[int]:
-    """The likeliest tokens after a prompt."""
+    """The most likely tokens after a prompt."""
     torch = need("torch")
     tokens = list(prompt)
     with torch.no_grad():

@@ -2,11 +2,11 @@
 
 TAGS = {
     "core-words",  # arguments are checked by the core, whose messages name them
-    "checked-handles",  # handles that are dead or never were are recognised
+    "checked-handles",  # destroyed and invalid handles are recognised
     "parallel-host-functions",  # those of different streams run at the same time
     "host-work",  # the null stream waits for host functions as for all work
     "asynchronous",  # a submit returns before its work is done
-    "unheld-graphs",  # a graph that allocates is launched while other streams stand still
+    "unheld-graphs",  # a graph that allocates can be launched while other streams are blocked
     "host-readable",  # the host follows device pointers
     "ipc",
     "managed",

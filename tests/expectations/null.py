@@ -1,4 +1,4 @@
-"""The null back end: work is done inside submit, so nothing that needs two things at a time."""
+"""The null back end: work is done inside submit, so nothing can run concurrently."""
 
 from spec.operators import OPERATORS
 

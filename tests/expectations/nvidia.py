@@ -26,13 +26,13 @@ EXCLUDED |= {
 }
 EXPECTED_FAILURES: dict[str, str] = {}
 
-# All streams share eight queues of the hardware (CUDA_DEVICE_MAX_CONNECTIONS): one that is held
-# holds others of its queue.
+# All streams share eight hardware queues (CUDA_DEVICE_MAX_CONNECTIONS): a held stream blocks others
+# in its queue.
 HELD_STREAMS = 4
 
 
 class Gate:
-    """Holds a stream with a wait of the driver's for a word of memory."""
+    """Holds a stream with a driver wait on a memory word."""
 
     def __init__(self, rt: Any, driver: ctypes.CDLL) -> None:
         self._rt, self._driver = rt, driver

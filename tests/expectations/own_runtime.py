@@ -1,4 +1,4 @@
-"""What the back ends over backends/vendor_runtime have in common."""
+"""Common expectations of the back ends based on backends/vendor_runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spec.operators import OPERATORS
 TAGS = {
     *("asynchronous", "core-words", "checked-handles"),
     *("parallel-host-functions", "host-work"),
-    "partial-operators",  # those without a program, in some cases; others are refused with reasons
+    "partial-operators",  # those without a program, in some cases; others are rejected with reasons
 }
 ALWAYS = {
     "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
@@ -19,13 +19,13 @@ ALWAYS = {
     f"collectives/test_{name}": "about transports of the CPU"
     for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
-# Without a program, and done by the plain engine all the same.
+# Supported by the plain engine although they have no program.
 BY_ENGINE = ("rearrange", "random_uniform", "random_normal", "random_integers")
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
 def excluded(*by_library: str) -> dict[str, str]:
-    """Operators without a program that the vendor's library does not do either."""
+    """Operators without a program that the vendor's library does not support either."""
     kernels = {op.name for op in OPERATORS if op.kernel} - {*by_library, *BY_ENGINE, "gemm"}
     found = ALWAYS | {f"[{name}-": "needs a kernel of its own" for name in kernels}
     if lacking := {"rope", "kv_caching"} & kernels:

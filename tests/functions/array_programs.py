@@ -3,8 +3,8 @@ process of its own, since SciPy reads SCIPY_ARRAY_API when it is first imported.
 
     SCIPY_ARRAY_API=1 python -m tests.functions.array_programs scipy
 
-prints, as JSON, what is wrong with each program; nothing if its results are tensors with the values
-that NumPy's arrays give.
+prints each program's errors as JSON; none if its results are tensors with the values that NumPy's
+arrays give.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`infinicore.array_api`: the names that the standard asks for, and its rules for types.
+"""`infinicore.array_api`: the names that the standard requires, and its type rules.
 
-The public suite of tests (data-apis/array-api-tests) is run by hand; this is what it asked for.
+The public test suite (data-apis/array-api-tests) is run by hand; these are its requirements.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ PAGES, ROWS = 7, 4  # of a cache
 
 
 def causal(queries: int, keys: int) -> ref.Tensor:
-    """Distances of keys from the last key that each query sees."""
+    """Distances of keys from the last key that each query attends to."""
     return ref.arange(keys) - (ref.arange(queries)[:, None] + keys - queries)
 
 
@@ -54,8 +54,8 @@ def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
 @pytest.mark.parametrize("steep", [6.0, 60.0])
 @pytest.mark.parametrize("hidden", [0, 200])
 def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
-    """Weights of the first keys would be too large a measure for the last ones. Or these are there
-    only for who looks far enough: the first `hidden` scores are -inf."""
+    """The first keys' large probabilities would hide errors of the last keys. With `hidden`, only
+    keys further on are attended to: the first `hidden` scores are -inf."""
     rows, keys, size = 130, 400, 64
 
     def make(seed: int, dtype: Any) -> dict[str, Any]:
@@ -374,7 +374,7 @@ def test_nothing_to_do() -> None:
 
 @pytest.mark.parametrize("lengths", [[5, 0, 0], [5, 3, 0], [0, 0, 0]], ids=str)
 def test_tokens_of_no_sequence_give_zeros(lengths: list[int]) -> None:
-    """Steps are filled up with them: their rows must be numbers, also where memory was not."""
+    """Steps are padded with them: their rows must be finite, even if the memory was not."""
     device = infinicore.context.get_device()
     dirty = infinicore.full((16, 4, 8), float("nan"), device=device)
     del dirty

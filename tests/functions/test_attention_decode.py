@@ -1,5 +1,5 @@
-"""Attention of few queries to many keys: as large as kernels for it want, which smaller cases do
-not reach. Behind the last key there is no number."""
+"""Attention of few queries to many keys, large enough for the specialised kernels. Memory after the
+last key is NaN."""
 
 from __future__ import annotations
 

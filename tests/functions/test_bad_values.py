@@ -1,5 +1,5 @@
 """Indices, targets and probabilities that are out of range raise on the CPU, as in torch; while a
-graph is recorded, and on a device, they are not looked at."""
+graph is recorded, and on a device, they are not checked."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_embedding(kind: str) -> None:
 
 
 class Prompt:
-    """A sequence in a paged cache, whose queries are asked for in any chunks."""
+    """A sequence in a paged cache, whose queries are computed in any chunks."""
 
     pages, size, heads, key_heads, depth = 80, 16, 6, 2, 40
 
@@ -104,7 +104,7 @@ class Prompt:
         self.other = order[::-1][: -(-length // self.size)].copy()
 
     def attend(self, begin: int, end: int, others: list[tuple[int, int]], decode: bool) -> Any:
-        """The rows begin .. end, beside other sequences: (queries, keys)."""
+        """The rows begin .. end, batched with other sequences: (queries, keys)."""
         spans = [(self.table, end - begin, end), *((self.other, *each) for each in others)]
         bounds = np.cumsum([0, *(count for _, count, _ in spans)]).astype(np.int32)
         q = [self.q[begin:end], *(self.q[:count] for _, count, _ in spans[1:])]
@@ -135,14 +135,14 @@ def test_chunks_of_a_prompt(kind: str, window: int, softcap: float) -> None:
                 end = min(begin + chunk, 331)
                 made = prompt.attend(begin, end, others, False)
                 assert np.array_equal(made, whole[begin:end]), (chunk, begin)
-        for place in range(0, 331, 11):  # decoded one by one, alone and beside others
+        for place in range(0, 331, 11):  # decoded one by one, alone and in a batch
             for others in ([], [(1, 300), (1, 5)]):
                 made = prompt.attend(place, place + 1, others, True)
                 assert np.array_equal(made, whole[place : place + 1])
 
 
 def layer(x: Any, weights: list[Any]) -> Any:
-    """A little of a model: what a graph would fuse."""
+    """A small part of a model, with steps that a graph would fuse."""
     normed = functional.rms_norm(x, [x.shape[-1]], weights[0], 1e-5)
     gate = functional.linear(normed, weights[1], weights[2])
     return functional.linear(functional.silu(gate) * gate + 1.0, weights[3]) + x
@@ -178,7 +178,7 @@ def test_modes() -> None:
 
 
 def digest() -> str:
-    """Of what a thread could divide."""
+    """Operations that could be split over threads."""
     made = hashlib.sha256()
     for kind in DTYPES:
         x, weight = tensor(1, kind, 70, 600), tensor(2, kind, 300, 600)

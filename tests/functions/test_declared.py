@@ -1,5 +1,5 @@
-"""Functions that operators declare as public: a row for each follows from the declaration, and the
-definition is its reference."""
+"""Functions that operators declare as public: each test row is derived from the declaration, with
+the definition as reference."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from spec.generate.functions import Declared, declared
 
 FLOATS = {"f32": "F32", "f16": "F16", "f64": "F64"}
 INTEGERS = {"bool": "BOOL", "i32": "I32", "u8": "U8"}
-# Of floats; the first range in which a function has no poles is drawn from.
+# Ranges of floats; values are drawn from the first one without poles of the function.
 RANGES = ((-3.0, 3.0), (0.2, 6.0), (0.05, 0.9), (1.1, 3.0))
 ALL = [each for functional in (False, True) for each in declared(functional)]
 
 
 class Definition:
-    """What the operator's definition gives, in the type that its declaration says."""
+    """The result of the operator's definition, in the declared type."""
 
     def __init__(self, function: Declared) -> None:
         self.operator = function.operator

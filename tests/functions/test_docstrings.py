@@ -1,4 +1,4 @@
-"""Every public function says what it does, and its examples are true."""
+"""Every public function has a docstring, and its examples are correct."""
 
 from __future__ import annotations
 

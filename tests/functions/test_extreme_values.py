@@ -1,4 +1,4 @@
-"""Functions at the ends of what their types hold."""
+"""Functions at the limits of their types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_repeat_interleave_by_a_tensor() -> None:
 
 @pytest.mark.parametrize("counts", [[2**40, 1], [2**62, 2**62], [2**63 - 1, 2**63 - 1]], ids=str)
 def test_repeat_interleave_more_often_than_memory_has(counts: list[int]) -> None:
-    """An error at once: a list of so many places would fill the memory first."""
+    """Raises immediately: a list of this many indices would exhaust the memory first."""
     with pytest.raises((MemoryError, RuntimeError), match=r"no memory|repeat_interleave"):
         repeated([1, 2], counts)
 
@@ -50,7 +50,7 @@ EDGES = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan]
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
 def test_nextafter(kind: str) -> None:
-    """By definition: nothing of the type lies between a number and the next one."""
+    """By definition: no value of the type is between a number and the next one."""
     dtype = getattr(ref, kind)
     limits = [float(np.finfo(np.float16).max), 6e-8] if kind == "float16" else [1e-38]
     pairs = list(itertools.product(EDGES + limits, repeat=2))
@@ -72,7 +72,7 @@ def test_nextafter(kind: str) -> None:
 
 
 def lerp(start: np.ndarray, end: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """From the nearer end, so that both ends are exact."""
+    """Computed from the nearer end, so that both ends are exact."""
     with np.errstate(all="ignore"):
         way = end - start
         return np.where(np.abs(weight) < 0.5, start + weight * way, end - way * (1 - weight))

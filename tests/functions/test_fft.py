@@ -49,7 +49,7 @@ def test_lines(n: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 65, 67, 100, 211, 1000])
 def test_as_products(n: int) -> None:
-    """What devices without the operator run."""
+    """The implementation for devices without the operator."""
 
     @infinicore.function
     def products(input: infinicore.Tensor, inverse: bool) -> Any:

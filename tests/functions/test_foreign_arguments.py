@@ -1,6 +1,6 @@
-"""Functions given what other libraries make, and functions as objects."""
+"""Functions called with objects of other libraries, and functions as objects."""
 
-# Annotations are objects here, not strings: a function of one's own is known by them all the same.
+# Annotations are objects here, not strings: a user's function is recognised by them all the same.
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Indices that a table does not have: refused where the host sees them, never read."""
+"""Out-of-range indices of tables: rejected where the host sees them, never read."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ CASES = [
     case("linear", T(2, 3, 8), T(5, 8), T(5), alpha=0.5, reference=_linear, length=9, roundings=1),
     case("linear", T(8), T(5, 8), T(5), length=9, roundings=1),
     case("linear", T(2, 3, 8), T(8), length=8),
-    # So are the product with input1, that with input2, and their sums.
+    # The product with input1, that with input2, and their sums are also rounded.
     case("bilinear", T(3, 4), T(3, 5), T(2, 4, 5), T(2), length=21, roundings=3),
     case("bilinear", T(2, 3, 4), T(2, 3, 5), T(2, 4, 5), length=20, roundings=2),
     case("embedding", I(2, 3, below=7), T(7, 4)),

@@ -1,4 +1,4 @@
-"""What certain models need, against references of a few lines."""
+"""Functions of specific models, against references of a few lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kit.functions import laid_out
 silu, softplus = ref.silu, ref.softplus
 KINDS = [ref.float32, ref.float16, ref.bfloat16]
 LAYOUTS = ["contiguous", "transposed", "stepped"]
-LENGTH = 64  # operations that a result needs at most, one after the other
+LENGTH = 64  # the most dependent operations of a result
 
 
 def ours(tensor: ref.Tensor | None, layout: str = "contiguous") -> Any:
@@ -269,8 +269,8 @@ def acted(x: ref.Tensor, activation: int) -> ref.Tensor:
 
 
 def acted_size(x: ref.Tensor, activation: int) -> ref.Tensor:
-    """Twice a unit of this is what rounding changes if the argument, its halves and the result are
-    rounded to the element type: no activation is larger, or steeper than 1.1 times it."""
+    """Rounding the argument, its halves and the result to the element type changes the result by at
+    most two units of this: activations are no larger than it, and no steeper than 1.1."""
     if activation == F.ACT_SILU:
         return x.abs()
     gate, up = x.chunk(2, -1)
@@ -351,7 +351,7 @@ def test_fused_moe_mxfp4(activation: int, kind: Any) -> None:
             h = acted((up[e] @ x[n].float()).to(kind).float(), activation).to(kind).float()
             expected[n] += scale * (down[e] @ h)
             terms[n] += scale * (down[e].abs() @ h.abs())
-    # Both roundings of what lies between the products may go to the other neighbour.
+    # Both roundings between the products may go to the other neighbour.
     between = 2 * UNITS[kind] * terms.array
     rounded = expected.to(kind)
     assert_within(ref.of(made), rounded, bound(rounded, LENGTH, terms.array) + between)
@@ -428,7 +428,8 @@ def test_random_sample() -> None:
 
 
 def test_operands_and_states_of_any_strides() -> None:
-    """The operators want dense ones: copies stand in, and what is updated is copied back."""
+    """The operators require contiguous tensors: copies are used, and updated ones are copied
+    back."""
     inputs = [infinicore.randn(2, 3, 4) for _ in range(3)]
     weights = [infinicore.randn(2, 2) for _ in range(2)]
     state = infinicore.randn(2, 2, 2, 2)

@@ -210,7 +210,7 @@ def test_refused_while_recording() -> None:
             infinicore.stop_graph_recording()
 
 
-@pytest.mark.host  # elsewhere nothing is read or written for them
+@pytest.mark.host  # on other devices nothing is read or written for them
 def test_places_that_are_not_there() -> None:
     x, one = infinicore.ones(2, 3), infinicore.ones(1, 3)
     far, line = infinicore.tensor([[7]]), infinicore.tensor([2])

@@ -1,4 +1,4 @@
-"""Products of integers: what does not fit the type wraps around, as in NumPy."""
+"""Products of integers: overflow wraps around, as in NumPy."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_functions(run: Run) -> None:
 
 
 def chain(f: Any, x: Any, y: Any, w: Any) -> Any:
-    """Maps, folds and a product, as models have them."""
+    """Elementwise operators, reductions and a product, as in models."""
     h = f.tanh(x * y + 0.5) - f.abs(y)
     h = h / (f.sqrt(f.mean(h * h, -1, True)) + 1e-3)
     s = f.matmul(h, w)

@@ -1,4 +1,4 @@
-"""Matrices that the CPU gives to LAPACK where there is one, and its own kernels for them."""
+"""Matrices that the CPU passes to LAPACK where available, and its own kernels for them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_lu(sizes: tuple[int, ...], dtype: Any, place: Any) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_not_finite(value: float) -> None:
-    """One matrix of a batch has such an element; the other is as ever."""
+    """One matrix of a batch has such an element; the other is unaffected."""
     x = np.stack([values((200, 200), np.float64)] * 2)
     x[1, 170, 3] = value
     a = infinicore.from_numpy(x)
@@ -273,7 +273,7 @@ def test_library_can_be_refused() -> None:
 
 
 def reason_with(library: str) -> str:
-    """Our own kernels do the work, and the reason is on record."""
+    """Our own kernels are used, and the reason is recorded."""
     printed = python(CODE + "assert factor(); print(reason)", INFINI_LAPACK_LIBRARY=library)
     assert "INFINI_LAPACK_LIBRARY=" in printed and "is ignored" in printed
     return printed

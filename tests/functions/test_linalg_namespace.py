@@ -1,4 +1,5 @@
-"""`infinicore.linalg`: real and complex matrices, by what defines the results."""
+"""`infinicore.linalg`: real and complex matrices, checked by the defining properties of the
+results."""
 
 from __future__ import annotations
 
@@ -186,7 +187,7 @@ def test_indefinite_matrices(is_complex: bool, hermitian: bool) -> None:
 @pytest.mark.parametrize("is_complex", IS_COMPLEX)
 @pytest.mark.parametrize("sizes", [(2, 6, 4), (2, 4, 6), (5, 5)])
 def test_least_squares(sizes: tuple[int, ...], is_complex: bool) -> None:
-    """Of full rank, which reflections are enough for, and of less."""
+    """Full-rank matrices, for which reflections are sufficient, and rank-deficient ones."""
     full = values(sizes, is_complex)
     low = full.copy()
     low[..., -1, :] = low[..., 0, :]
@@ -202,7 +203,7 @@ def test_least_squares(sizes: tuple[int, ...], is_complex: bool) -> None:
 
 @pytest.mark.requires("host")
 def test_large_indefinite_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that the host factors by panels have the factors of the small ones."""
+    """Matrices that the host factors in panels have the same factors as small ones."""
     a = values((2, 70, 70), False)
     a = a + np.swapaxes(a, -1, -2)
     a[0] -= np.diag(np.diag(a[0]))
@@ -284,7 +285,7 @@ def test_lu_outside() -> None:
 
 
 def test_info_counts_pivots_and_minors() -> None:
-    """LAPACK's numbers, from 1 on: of the pivot that is 0, of the minor that is not positive."""
+    """LAPACK's 1-based numbers: of the zero pivot, of the minor that is not positive."""
     a = infinicore.tensor([[[1.0, 2], [2, 4]], [[0.0, 0], [0, 1]], [[2.0, 0], [0, 1]]])
     assert infinicore.linalg.inv_ex(a).info.tolist() == [2, 1, 0]
     assert infinicore.linalg.solve_ex(a, infinicore.ones(3, 2, 1)).info.tolist() == [2, 1, 0]
@@ -294,7 +295,7 @@ def test_info_counts_pivots_and_minors() -> None:
     assert infinicore.linalg.cholesky_ex(s).info.tolist() == [4, 1, 0]
 
 
-@pytest.mark.host  # elsewhere tensors print their device
+@pytest.mark.host  # on other devices tensors print their device
 def test_results_have_public_names() -> None:
     made = infinicore.linalg.eigh(infinicore.eye(1))
     assert type(made) is infinicore.return_types.linalg_eigh

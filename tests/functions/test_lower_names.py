@@ -1,4 +1,4 @@
-"""Functions of torch's lower level, against those that they stand for."""
+"""Functions of torch's lower level, against the public functions that they implement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of what a mask leaves, compared with NumPy's of masked arrays."""
+"""Masked functions, compared with NumPy's masked arrays."""
 
 from __future__ import annotations
 

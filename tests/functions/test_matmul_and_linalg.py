@@ -179,7 +179,7 @@ def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(33, 33), (40, 33), (17, 33)])
 def test_svd_and_qr_of_low_rank(rows: int, columns: int) -> None:
-    """The remainders of equal rows fall below the range of numbers; q, u and v are orthogonal."""
+    """The remainders of equal rows underflow; q, u and v are orthogonal."""
     a = put(ref.full((rows, columns), 0.37, dtype=ref.float64))
     u, s, v = (ref.of(each) for each in infinicore.svd(a))
     ref.assert_close(u @ ref.diag_embed(s) @ v.mT, ref.of(a))
@@ -199,7 +199,7 @@ def test_bmm_strided() -> None:
 @pytest.mark.parametrize("dtype", [infinicore.float32, infinicore.bfloat16, infinicore.float16])
 @pytest.mark.parametrize("sizes", [(40, 77, 1100), (40, 77, 4160), (56, 256, 704), (33, 130, 2624)])
 def test_long_sums_of_cut_tiles(dtype: Any, sizes: tuple[int, int, int]) -> None:
-    """More terms than are summed at a time, and columns that do not fill tiles: as of weights."""
+    """More terms than are summed at a time, and columns that do not fill tiles, as with weights."""
     m, n, k = sizes
     random = np.random.default_rng(n)
     x, w = (

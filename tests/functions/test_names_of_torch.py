@@ -1,4 +1,4 @@
-"""Functions with names of torch that are made of others here, compared with NumPy."""
+"""Functions with torch's names that are composed of others here, compared with NumPy."""
 
 from __future__ import annotations
 

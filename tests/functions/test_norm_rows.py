@@ -1,4 +1,4 @@
-"""Norms and softmax of rows of every length: the vectors of a row and what is left of it."""
+"""Norms and softmax of rows of every length: full vectors and remainders."""
 
 from __future__ import annotations
 

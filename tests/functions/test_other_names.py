@@ -1,4 +1,4 @@
-"""Functions under other names: those of torch tensors, of `nn.functional`, of the older module."""
+"""Functions under other names: torch tensor methods, `nn.functional`, and the older module."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_forms_make_and_write() -> None:
 
 
 def test_underlying_types() -> None:
-    """What stands behind devices and dtypes, and the way back."""
+    """The native objects of devices and dtypes, and the conversion back."""
     Device, DataType = _infinicore.Device, _infinicore.DataType  # noqa: N806
     for kind in (infinicore.float32, infinicore.bfloat16, infinicore.bool):
         assert isinstance(kind._underlying, DataType)
@@ -163,7 +163,7 @@ def test_underlying_types() -> None:
     assert here == Device() == Device(Device.Type.CPU, 0) != Device(Device.Type.NVIDIA, 0)
     assert infinicore.device(here) is infinicore.device("cpu")
     assert infinicore.get_device_count(Device.Type.CPU) == infinicore.get_device_count("cpu")
-    assert Device.Type(77).name == "TYPE_77"  # a back end of somebody else
+    assert Device.Type(77).name == "TYPE_77"  # a third-party back end
     for each in (here, here.type, Device.Type(77), DataType.F32, infinicore.float32):
         assert pickle.loads(pickle.dumps(each)) == each
 

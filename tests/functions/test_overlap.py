@@ -1,4 +1,4 @@
-"""Results that lie over arguments: element on element, in part, turned, and under another name."""
+"""Results that overlap arguments: exactly, partially, transposed, and by another tensor object."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def values() -> ref.Tensor:
 
 Function = Callable[[Any], Any]
 
-# What is done to x, whose result goes to x, and what it should be.
+# The operation on x, which writes its result to x, and the expected result.
 IN_PLACE: dict[str, tuple[Function, Function]] = {
     "matmul": (lambda x: infinicore.matmul(x, ours(W), out=x), lambda x: x @ W),
     "matmul from the right": (lambda x: infinicore.matmul(ours(W), x, out=x), lambda x: W @ x),
@@ -74,7 +74,7 @@ def test_in_place(name: str) -> None:
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_in_place_after_a_call_with_a_result_apart(name: str) -> None:
-    """A recipe for tensors that are apart is none for those that are not."""
+    """A recipe for disjoint tensors is not used for overlapping ones."""
     run, reference = IN_PLACE[name]
     if name.startswith("matmul"):
         infinicore.matmul(ours(W), ours(W), out=ours(W))

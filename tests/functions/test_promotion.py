@@ -1,4 +1,4 @@
-"""Types of results, where tensors of different types and numbers meet: as in ref."""
+"""Result types of operations on tensors of different types and on scalars, as in ref."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBERS: list[Any] = [True, 2, 2.5]
 
 
 def both(name: str, one: Any, other: Any) -> tuple[Any, Any]:
-    """The reference and what infinicore gives, or the error of the reference."""
+    """The results of the reference and of infinicore, or the reference's error."""
     ours = [put(e) if isinstance(e, ref.Tensor) else e for e in (one, other)]
     try:
         expected: Any = getattr(ref, name)(one, other)
@@ -31,7 +31,7 @@ def both(name: str, one: Any, other: Any) -> tuple[Any, Any]:
 
 def same(name: str, one: Any, other: Any) -> None:
     expected, made = both(name, one, other)
-    if isinstance(expected, Exception):  # A case that is refused says nothing here.
+    if isinstance(expected, Exception):  # A rejected case tests nothing here.
         return
     assert ref.of(made).dtype == expected.dtype, (name, one, other)
     ref.assert_close(ref.of(made), expected)
@@ -85,7 +85,7 @@ def test_types_of_out() -> None:
 
 
 def test_numbers_change() -> None:
-    """A number is no part of what is kept of a call: another one gives another result."""
+    """A scalar is not part of the cached recipe: another value gives another result."""
     x = infinicore.zeros(3)
     for number in (1, 2, 3.5, True):
         assert (x + number).tolist() == [number] * 3

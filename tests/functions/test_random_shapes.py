@@ -15,7 +15,7 @@ ROUNDS = 60
 
 
 def drawn(choose: random.Random, shape: list[int]) -> tuple[ref.Tensor, Any]:
-    """A tensor in some layout: dimensions in another order, with gaps, or repeated."""
+    """A tensor in some layout: permuted, strided, or broadcast."""
     order = list(range(len(shape)))
     choose.shuffle(order)
     steps = [choose.choice((1, 1, 2)) for _ in shape]

@@ -1,4 +1,4 @@
-"""Many elements become one."""
+"""Reductions."""
 
 from __future__ import annotations
 

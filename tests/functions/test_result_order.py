@@ -1,4 +1,4 @@
-"""A map's result lies in memory as its inputs do, where these agree, as torch's does."""
+"""An elementwise result has the memory order of its inputs where these agree, as in torch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values, dtypes, shapes and refusals where torch's rule is not the obvious one. tests/opdb
-compares with torch itself."""
+"""Values, dtypes, shapes and errors where torch's rule is not the obvious one. tests/opdb compares
+with torch itself."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .test_declared import Definition
 torch = need("torch")
 
 
-# Declared functions that are not torch's of that name: theirs gives one truth value, or floats.
+# Declared functions that differ from torch's of the same name, which return one bool, or floats.
 UNLIKE = {"equal-f32", "equal-f64", "equal-bool", "equal-u8", "nn.functional.softsign-i32"}
 
 
@@ -39,7 +39,7 @@ def all_runs() -> list[Any]:
 
 
 def function_of(run: Run) -> Any:
-    """torch's function that a row names; None if the row brings its own reference."""
+    """The torch function that a row names; None if the row has its own reference."""
     known = ref.FUNCTIONS.get(run.case.name.rpartition(".")[2])
     if run.case.reference is not known and not isinstance(run.case.reference, Definition):
         return None

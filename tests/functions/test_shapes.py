@@ -1,4 +1,4 @@
-"""Shapes, parts, copies."""
+"""Reshaping, slicing and copying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing and pooling of short rows: the ways that kernels have for them, against NumPy."""
+"""Indexing and pooling of short rows, which have kernels of their own, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra of windows and slopes, compared with NumPy's and with torch's."""
+"""Short-time Fourier transforms and gradients, compared with NumPy's and torch's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_refusals() -> None:
     spectra = infinicore.stft(x, 8, return_complex=True)
     with pytest.raises(ValueError, match="istft: the number of frequencies is 5"):
         infinicore.istft(spectra, 16)
-    if x.is_cpu:  # the values of others are not read
+    if x.is_cpu:  # values on other devices are not read
         with pytest.raises(RuntimeError, match="istft: windows leave gaps"):
             infinicore.istft(spectra, 8, window=infinicore.zeros(8))
 

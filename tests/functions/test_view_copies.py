@@ -1,4 +1,4 @@
-"""Views as copies, parts of torch's other spellings, and elements put by number."""
+"""Copying variants of views, torch's aliases for slicing, and writes by flat index."""
 
 from __future__ import annotations
 

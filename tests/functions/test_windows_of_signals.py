@@ -30,7 +30,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_as_scipy(name: str, sym: bool) -> None:
     ours, theirs = CASES[name]
-    for count in (1, 2, 5, 8) if sym else (2, 5, 8):  # one element is what torch says
+    for count in (1, 2, 5, 8) if sym else (2, 5, 8):  # one element, as in torch
         got = getattr(windows, name)(count, sym=sym, dtype=infinicore.float64, **ours)
         wanted = getattr(scipy, name)(count, sym=sym, **theirs)
         assert np.allclose(got.numpy(force=True), wanted, atol=1e-12)

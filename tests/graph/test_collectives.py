@@ -1,4 +1,4 @@
-"""Collectives in recorded graphs: nothing runs while recording; every replay does them."""
+"""Collectives in recorded graphs: nothing runs while recording; every replay runs them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def replays(comms: list[ccl.Communicator], body: Callable[..., Any], expect: Cal
             y = body(comm, x * 2)
             y = None if y is None else y + 1
         (segment,) = made.graph._native.segments
-        if KIND in ("cpu", "nvidia"):  # elsewhere a vendor's library may refuse to be captured
+        if KIND in ("cpu", "nvidia"):  # on other devices a vendor's library may not support capture
             assert segment[2:] == (not ON_HOST, "")
         for step in range(4):
             x.copy_(infinicore.from_numpy(draw(rank, step)))
@@ -142,7 +142,7 @@ def test_recording_runs_nothing_and_plans_memory(comms):
         return made.graph.arena_bytes, before
 
     for rank, (arena, before) in enumerate(each_rank(comms, body)):
-        assert arena <= 4 * 256  # six results, which share places
+        assert arena <= 4 * 256  # six results, which share memory
         assert before == [rank + 1.0] * RANKS
 
 

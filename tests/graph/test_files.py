@@ -1,4 +1,4 @@
-"""Graphs in files: every recorded operator comes back, with the inputs and outputs that it had."""
+"""Graphs in files: every recorded operator is restored, with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def load(path: Path, data: bytes) -> str:
-    """The message of the error, or nothing if it loads."""
+    """The error message, or nothing if it loads."""
     path.write_bytes(data)
     try:
         graph = infinicore.Graph.load(path)
@@ -261,7 +261,7 @@ def test_counts_of_lists_are_compared(tmp_path: Path) -> None:
         _y = X.flip(0, 1)
     made.graph.save(tmp_path / "graph")
     data = (tmp_path / "graph").read_bytes()
-    dims = struct.pack("<QqqQ", 2, 0, 1, 2)  # two dimensions, and their number again
+    dims = struct.pack("<QqqQ", 2, 0, 1, 2)  # two dimensions, and the dimension count again
     assert dims in data
     for count in (1, 3, 2**40):
         wrong = data.replace(dims, dims[:-8] + struct.pack("<Q", count))
@@ -271,7 +271,7 @@ def test_counts_of_lists_are_compared(tmp_path: Path) -> None:
 
 
 def test_changed_files(tmp_path: Path, saved: bytes) -> None:
-    """Any byte may be another: an error, or a graph of other numbers."""
+    """Any byte may be changed: an error, or a graph with other values."""
     random, odd = np.random.default_rng(5), (0, 1, 2**31, 2**62, 2**64 - 1)
     for at in range(8, len(saved), 3):
         data = bytearray(saved)

@@ -1,4 +1,4 @@
-"""What is fused must do what the operators would have done one after the other."""
+"""Fused steps must do what the operators would have done one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def square(draw: int, dtype: Any = np.float32) -> Any:
 
 
 def both_ways(body: Any, *inputs: Any) -> None:
-    """At once, and in a graph that is run: results and inputs are the same."""
+    """Eagerly, and in a graph: results and inputs are the same."""
     mine = [tensor.clone() for tensor in inputs]
     at_once = body(*mine)
     with infinicore.record() as made:
@@ -39,7 +39,7 @@ def test_written_transposed_after_it_was_read() -> None:
     def body(x: Any, y: Any) -> Any:
         infinicore.add(x.T, x.T, out=x)
         greatest = infinicore.maximum(y, x)
-        y.mul_(x.T)  # goes over y in another order than the operator before, which reads y
+        y.mul_(x.T)  # writes y in another order than the previous operator, which reads y
         return greatest
 
     both_ways(body, square(0, np.int64), square(1, np.int64))
@@ -95,7 +95,7 @@ def test_arguments_that_lie_over_each_other() -> None:
     values = np.arange(5000, dtype=np.float32)
     tensor = infinicore.from_numpy(values.copy())
     apart = infinicore.zeros(4999)
-    body(infinicore.ones(4999), apart)  # a recipe for tensors that are apart is there
+    body(infinicore.ones(4999), apart)  # a recipe for disjoint tensors exists
     assert (apart == 3).all().item()
     body(tensor[:-1], tensor[1:])
     np.testing.assert_array_equal(tensor[1:].numpy(force=True), values[1:] + values[:-1] * 2 + 1)

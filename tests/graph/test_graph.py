@@ -1,4 +1,4 @@
-"""Recording: nothing runs, nothing changes; replays give what eager calls give."""
+"""Recording: nothing runs, nothing changes; replays give the same results as eager calls."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_tensors_inside_share_their_memory():
 
     made, y = recorded(10)
     more, _ = recorded(30)
-    # Products may work in memory besides, which they share as well.
+    # Products may need workspace, which they share as well.
     assert more.graph.arena_bytes == made.graph.arena_bytes
     made.graph.run()
     expected = x
@@ -265,7 +265,7 @@ def test_a_function_is_recorded_for_each_shape():
     first = step(tensor(numbers(4, seed=1)))
     copy = first.numpy(force=True).copy()
     step(tensor(numbers(4, seed=2)))
-    assert np.array_equal(first.numpy(force=True), copy)  # results are the caller's own
+    assert np.array_equal(first.numpy(force=True), copy)  # results belong to the caller
     assert step(tensor(numbers(4)), scale=3.0).shape == (4,) and len(step.graphs) == 3
 
 

@@ -1,4 +1,4 @@
-"""Recorded functions notice that what they have closed over was replaced."""
+"""Recorded functions notice when variables that they close over are replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import infinicore
 from infinicore import nn
 
-pytestmark = pytest.mark.host  # guards look at Python objects, whatever the device
+pytestmark = pytest.mark.host  # guards check Python objects on every device
 
 X = infinicore.ones(3)
 scale = infinicore.ones(3)
@@ -220,7 +220,7 @@ def test_values_that_change_in_place_need_no_recording() -> None:
     step(X)
     before = step.graphs[0]
     module.weight.copy_(infinicore.ones(3) * 5)
-    module.note = "another attribute"  # counted as a change, and found to be none
+    module.note = "another attribute"  # counted as a change, and found unchanged
     assert step(X).tolist() == [5.0] * 3
     assert step.graphs[0] is before
 

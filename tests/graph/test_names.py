@@ -13,7 +13,7 @@ import infinicore
 
 
 def test_names_are_unique() -> None:
-    """A name that is given goes before one that was made up."""
+    """A given name takes precedence over a generated one."""
 
     @infinicore.graph
     def step(x: Any) -> Any:
@@ -48,7 +48,8 @@ def test_names_that_repeat_in_a_file(tmp_path: Path) -> None:
 
 
 def test_names_that_change_while_a_graph_is_saved(tmp_path: Path) -> None:
-    """Every file has whole names; without a lock the strings are torn, or freed while written."""
+    """Every file has complete names; without a lock the strings would be torn, or freed while
+    written."""
     x = infinicore.ones(2)
     with infinicore.record() as made:
         y = x + 1
