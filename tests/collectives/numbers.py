@@ -33,7 +33,7 @@ def combined(parts: list[Any], op: str) -> Any:
     fold = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}[op]
     result = fold(stack, axis=0)
     if kind == dtype_of("float8_e4m3fn"):
-        result = np.minimum(result, 448)  # what is beyond its range becomes its end
+        result = np.minimum(result, 448)  # clamped to the range of e4m3
     return result.astype(kind)
 
 
@@ -115,7 +115,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _rounded(numbers: Any, kind: np.dtype[Any]) -> Any:
     if kind == dtype_of("float8_e4m3fn"):
-        numbers = np.clip(numbers, -448, 448)  # what is beyond its range becomes its end
+        numbers = np.clip(numbers, -448, 448)  # clamped to the range of e4m3
     return numbers.astype(kind)
 
 

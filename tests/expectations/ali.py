@@ -1,4 +1,4 @@
-"""Alibaba T-Head, on simulated libraries (--simulated): nobody has tried it on a device."""
+"""Alibaba T-Head, on simulated libraries (--simulated): never tested on a device."""
 
 from kit.simulated_vendor import BY_NUMBERS, EXCLUDED, TAGS
 

@@ -1,4 +1,4 @@
-"""Iluvatar, on simulated libraries (--simulated): nobody has tried it on a device."""
+"""Iluvatar, on simulated libraries (--simulated): never tested on a device."""
 
 from kit.simulated_vendor import BY_NUMBERS, EXCLUDED, TAGS
 

@@ -1,4 +1,4 @@
-"""MetaX, on simulated libraries (--simulated): nobody has tried it on a device."""
+"""MetaX, on simulated libraries (--simulated): never tested on a device."""
 
 from kit.simulated_vendor import EXCLUDED, EXPECTED_FAILURES, TAGS
 

@@ -1,4 +1,4 @@
-"""Comparing: what differs, what is printed, which tolerances."""
+"""Comparisons: differences, output, tolerances."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from spec.generate.operator_ctypes import functions
 
 
 def python(code: str, **environment: str) -> str:
-    """What another interpreter prints, with nothing but these changes to the environment."""
+    """The output of another interpreter, with only these changes to the environment."""
     import os
 
     env = {**os.environ, **environment}
@@ -182,7 +182,7 @@ def test_types_tell_pointers_apart() -> None:
     run = LIBINFINIOP.infiniopGemm.argtypes
     assert run[1:3] == [ctypes.c_void_p, ctypes.c_size_t]
     assert run[-3:] == [ctypes.c_float, ctypes.c_float, ctypes.c_void_p]
-    with pytest.raises(ctypes.ArgumentError):  # a tensor's descriptor is no handle
+    with pytest.raises(ctypes.ArgumentError):  # a tensor's descriptor is not a handle
         LIBINFINIOP.infiniopDestroyHandle(infiniopTensorDescriptor_t())
 
 
@@ -214,7 +214,7 @@ def test_check_error() -> None:
         check_error(LIBINFINIOP.infiniopCreateHandle(None))
     assert caught.value.status == 4
     assert caught.value.name == "INFINI_STATUS_NULL_POINTER"
-    assert "infiniopCreateHandle: " in str(caught.value)  # what the library says of it
+    assert "infiniopCreateHandle: " in str(caught.value)  # the library's message
     with pytest.raises(InfiniError, match="does not have"):
         check_error(99)
 

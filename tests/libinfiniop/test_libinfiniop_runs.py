@@ -137,7 +137,7 @@ def conv_test(handle: Any, device: int, pads: Any, dtype: Any, sync: Any) -> Non
     expected = torch.nn.functional.conv2d(x.torch_tensor(), w.torch_tensor(), padding=pads)
     if sync is not None:
         sync()
-    # Kept: a cast pointer keeps no array alive.
+    # Kept, because a cast pointer does not keep the array alive.
     arrays = [array(pads), array((1, 1)), array((1, 1))]
     descriptor = infiniopOperatorDescriptor_t()
     check_error(
@@ -194,7 +194,7 @@ def test_synchronize_device() -> None:
 
 
 def test_synchronizing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of the CPU works by itself."""
+    """A CPU stream works without waiting for it."""
     monkeypatch.setattr(_memory, "torch_device_of", lambda device: None)  # memory of the runtime
     stream = ctypes.c_void_p()
     data = TestTensor((1 << 22,), None, InfiniDtype.U8, CPU, "ones")

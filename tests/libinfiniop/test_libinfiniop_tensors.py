@@ -36,7 +36,7 @@ LAYOUTS = [
     ((2, 3), (1, 2)),
     ((2, 3), (10, 2)),
     ((4, 1, 5), (5, 7, 1)),
-    ((2, 3), (3, 2)),  # no dimension lies inside the other, and no two elements meet
+    ((2, 3), (3, 2)),  # interleaved dimensions without overlapping elements
     ((), None),
     ((0, 3), None),
 ]
@@ -44,7 +44,8 @@ LAYOUTS = [
 
 @pytest.fixture(params=["shared with torch", "by the runtime"])
 def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to hold data, on the CPU: as if torch did not know the device, the second time."""
+    """Both ways to store data, on the CPU: the second one as if torch did not support the
+    device."""
     if request.param == "by the runtime":
         monkeypatch.setattr(_memory, "torch_device_of", lambda device: None)
     return str(request.param)

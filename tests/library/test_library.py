@@ -1,4 +1,4 @@
-"""Kernels in Python that serve operators, on every device: with infinicore's own functions."""
+"""Operator kernels in Python, on every device: written with infinicore's own functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 class Counted:
-    """relu by other functions; counts its calls."""
+    """relu composed of other functions; counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0

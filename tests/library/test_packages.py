@@ -1,4 +1,4 @@
-"""Which package brings Triton: the page, the error message, and every kind of device."""
+"""The package that contains Triton: the page, the error message, and every device type."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The Triton and NineToothed kernels of examples/kernels: interpreted on the CPU, compiled for a
-GPU that need not be there, and run on one that is."""
+GPU that need not be present, and run on a present one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ need("triton")
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "kernels"
 
-# Against the back end's own kernels: layouts that a kernel takes, and others that it leaves alone.
+# Against the back end's own kernels: layouts that a kernel supports, and others that it rejects.
 CHECK = """
 import sys
 sys.path.insert(0, {examples!r})
@@ -96,7 +96,7 @@ ninetoothed_kernels.main()
 """
 
 
-# Triton up to 3.6 makes numbers of arrays of one element, which NumPy 2.4 does not give any more:
+# Triton up to 3.6 converts arrays of one element to numbers, which NumPy 2.4 no longer supports:
 # https://github.com/triton-lang/triton/issues/9171
 NUMBERS = """
 from triton.runtime import interpreter

@@ -1,4 +1,4 @@
-"""What the server's tests share."""
+"""Shared by the server's tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Any]:
-    """A server that the tests of a file share."""
+    """A server shared by the tests of a file."""
     from .served import Served
 
     made = Served(folder, cache_tokens=1 << 15)

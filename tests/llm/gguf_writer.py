@@ -29,7 +29,7 @@ _MINIMA = {"Q4_1": -7.5, "Q5_1": -15.5, "Q4_K": 7.5, "Q5_K": 15.5}
 
 
 class Kind(NamedTuple):
-    """A value of metadata with a type that Python's does not tell."""
+    """A metadata value with an explicit GGUF type."""
 
     number: int
     code: str
@@ -41,7 +41,7 @@ class Tensor(NamedTuple):
     shape: tuple[int, ...]  # the last dimension is the innermost
     kind: int
     data: bytes
-    offset: int | None = None  # in place of the right one
+    offset: int | None = None  # instead of the correct one
 
 
 def text(value: str | bytes) -> bytes:
@@ -149,7 +149,7 @@ def gguf_name(name: str) -> str:
 
 
 def neighbours(array: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of queries or keys in the order of Llama's GGUF files: pairs lie side by side."""
+    """Rows of queries or keys in the order of Llama's GGUF files: rotated pairs are adjacent."""
     rows = array.reshape(heads, 2, array.shape[0] // heads // 2, -1)
     return rows.swapaxes(1, 2).reshape(array.shape)
 
@@ -171,7 +171,7 @@ def llama_metadata(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def bytes_alphabet() -> list[str]:
-    """Letters that stand for the 256 bytes, as GPT-2 has them."""
+    """Characters that represent the 256 bytes, as in GPT-2."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [each for each in range(256) if each not in kept]
     return [chr(256 + others.index(i)) if i in others else chr(i) for i in range(256)]

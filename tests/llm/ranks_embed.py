@@ -23,7 +23,7 @@ def main() -> None:
     llm.engine.step()
     try:
         llm.embed([[1] * 100])
-    except MemoryError:  # the others do not hear of it
+    except MemoryError:  # the other ranks do not see it
         rows.append([])
     llm.engine.cancel(running)
     second = llm.generate([[5, 6, 7]], max_tokens=4, temperature=1.0)[0].tokens

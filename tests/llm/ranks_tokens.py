@@ -1,7 +1,7 @@
-"""A program of several ranks: `ranks_tokens.py TP PP OPTIONS FOLDER...`. Rank 0 prints as JSON what
-it has of each model: greedy tokens of the tiny prompts, tokens that are drawn, with logprobs, and
-embeddings; and how many steps were recorded, and requests preempted. With the option
-"follows_blindly" all ranks but the leader compute other logits."""
+"""A program of several ranks: `ranks_tokens.py TP PP OPTIONS FOLDER...`. Rank 0 prints as JSON for
+each model: greedy tokens of the tiny prompts, tokens that are drawn, with logprobs, and embeddings;
+and how many steps were recorded, and requests preempted. With the option "follows_blindly" all
+ranks but the leader compute other logits."""
 
 from __future__ import annotations
 

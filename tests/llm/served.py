@@ -1,4 +1,4 @@
-"""A server to ask: in a thread of the test, or as a process of its own."""
+"""A server for requests: in a thread of the test, or as a separate process."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Client:
 
 
 class Served(Client):
-    """A server in a thread. `worker.llm` is there for tests to look at, or to break."""
+    """A server in a thread. Tests may inspect or break `worker.llm`."""
 
     def __init__(self, folder: Path, *, key: str | None = None, waiting: int = 256, **options: Any):
         import uvicorn
@@ -165,14 +165,14 @@ class ServerProcess(Client):
         self._lines.put("")
 
     def wait_for(self, text: str) -> str:
-        """The first line on stderr with this text."""
+        """Waits for the first line on stderr with this text."""
         while line := self._lines.get(timeout=SECONDS):
             if text in line:
                 return line.strip()
         raise AssertionError(f"the server ended: {''.join(self.errors)}")
 
     def close(self) -> int:
-        """Kill it if it still runs; its exit status."""
+        """Kills it if it still runs; returns its exit status."""
         if self.process.poll() is None:
             self.process.kill()
         self._reader.join(SECONDS)

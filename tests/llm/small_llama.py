@@ -78,7 +78,7 @@ def _weights(hidden: int, layers: int) -> dict[str, Any]:
 
 
 def _letters() -> list[str]:
-    """The 256 bytes, as GPT-2 writes them."""
+    """The 256 bytes, as GPT-2 represents them."""
     from tokenizers import pre_tokenizers
 
     return sorted(pre_tokenizers.ByteLevel.alphabet())

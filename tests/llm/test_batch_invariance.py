@@ -25,7 +25,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def bits(folder: Path, others: int, dtype: str = "float32", **changes: Any) -> Any:
-    """Tokens and logarithms of probabilities of one request beside others."""
+    """Tokens and log-probabilities of one request, batched with others."""
     settings = {"cache_tokens": 4096, "max_batch": 16, "dtype": dtype, **changes}
     engine = Engine(open_model(folder), EngineOptions(batch_invariant=True, **settings))
     for i in range(others):

@@ -1,4 +1,4 @@
-"""Connections between ranks: strangers do not disturb."""
+"""Connections between ranks: foreign connections do not disturb them."""
 
 from __future__ import annotations
 

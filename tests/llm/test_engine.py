@@ -102,7 +102,7 @@ def test_a_partly_equal_block_is_copied(folder: Path) -> None:
 
 
 def test_long_requests_share_nothing_with_short_ones(tmp_path: Path) -> None:
-    """LongRoPE rotates the same tokens otherwise."""
+    """LongRoPE rotates the same tokens differently."""
     name = "phi3_long"
     folder = write(tmp_path, name, expected()[name]["shapes"])
     prompt = ids(40)
@@ -113,7 +113,7 @@ def test_long_requests_share_nothing_with_short_ones(tmp_path: Path) -> None:
     made = run(engine, prompt, long)
     assert made.cached == 0
     assert made.output == run(make(folder), prompt, long).output
-    # An engine for short requests only has short tables.
+    # An engine for short requests has only short tables.
     little = make(folder, max_length=48)
     assert run(little, prompt, long).output == run(make(folder), prompt, SamplingParams(8)).output
 
@@ -138,7 +138,7 @@ def test_preempted_requests_give_the_same_tokens(folder: Path) -> None:
     finish(engine)
     assert engine.scheduler.preemptions > 0
     assert [each.output for each in requests] == wanted
-    # Tokens that a request had computed itself are none that others had.
+    # Tokens that a request computed itself do not count as shared.
     assert all(each.cached == 0 for each in requests)
     assert engine.pool.free == engine.pool.count == 9
 

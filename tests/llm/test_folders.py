@@ -61,7 +61,7 @@ def tensors(folder: Path) -> dict[str, Any]:
 
 
 def shards(folder: Path) -> dict[str, str]:
-    """Cut the weights up into two files with an index; its map."""
+    """Splits the weights into two files with an index; returns its map."""
     every = tensors(folder)
     names = sorted(every)
     places = {}
@@ -224,7 +224,7 @@ def test_tied_weights(folder: Path, sound: Path) -> None:
 
 
 def test_models_that_also_see(folder: Path, sound: Path) -> None:
-    """The settings of the text model lie one level down, its weights too; the rest is left."""
+    """The settings and the weights of the text model are one level down; the rest is ignored."""
     every = {f"language_model.{name}": each for name, each in tensors(folder).items()}
     every["vision_tower.patch.weight"] = infinicore.zeros(3, 3)
     save_safetensors(every, folder / "model.safetensors")

@@ -93,7 +93,7 @@ NUMBERS += [(1 << 64) - 1, (1 << 64) // 34]
 
 
 def damaged(whole: bytes, begin: int, draw: Any) -> bytes:
-    """Some bytes of the head are others, or a number is an extreme one, or bytes are missing."""
+    """Some bytes of the header are changed, or a number is extreme, or bytes are missing."""
     made = bytearray(whole)
     for _ in range(draw.choice((1, 1, 2, 4, 8))):
         place = draw.randrange(4, begin - 8)
@@ -111,7 +111,7 @@ def damaged(whole: bytes, begin: int, draw: Any) -> bytes:
 
 
 def test_random_damage(file: Path) -> None:
-    """Whatever happens to a file: it is read, or refused by a ValueError."""
+    """Any damaged file is either read or rejected with a ValueError."""
     draw = seed.chance("gguf damage")
     short = {key: each for key, each in METADATA.items() if "tokenizer" not in key}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -271,7 +271,7 @@ SETTINGS: list[tuple[str, Any]] = [
 def test_impossible_settings(key: str, value: Any, file: Path) -> None:
     gguf.write(file, {**METADATA, key: value}, tensors())
     if key in ("tokenizer.ggml.pre", "tokenizer.chat_template"):
-        load(file)  # as if it were not there
+        load(file)  # as if it were missing
         return
     with pytest.raises(ModelFileError) as caught:
         load(file)

@@ -153,7 +153,7 @@ def test_packed_formats_are_near_their_numbers(
 
 
 def test_frequencies_of_llama_3(tmp_path: Path) -> None:
-    """A file has the divisors of Llama 3's rule, and nothing else about it."""
+    """A file has the divisors of Llama 3's scaling rule, but not its parameters."""
     given = weights()
     scaling = {
         "rope_type": "llama3",

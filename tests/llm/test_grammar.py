@@ -43,7 +43,7 @@ def test_random_logits_give_json_of_the_schema(tokenizer: Any, seed: int) -> Non
         assert not grammar.error and len(output) < 200
     made = json.loads(tokenizer.decode(output))
     assert 0 <= made["age"] <= 120 and len(made["name"]) <= 6 and set(made["tags"]) <= {"a", "b"}
-    logits = np.zeros(300, np.float32)  # some models have room for more tokens than there are
+    logits = np.zeros(300, np.float32)  # some models have a larger vocabulary than the tokenizer
     grammar.mask(logits)
     assert np.flatnonzero(np.isfinite(logits)).tolist() == [257], "only the end may follow"
 
@@ -66,7 +66,7 @@ def test_bad_schemas_are_refused(tokenizer: Any, schema: Any) -> None:
 
 def test_the_engine_ends_with_the_json(folder: Path) -> None:
     llm = LLM(folder, cache_tokens=2048)
-    llm.tokenizer.eos = None  # the model need not say that it has ended
+    llm.tokenizer.eos = None  # the model need not generate an end token
     prompts = ["One", "Two", "Three"]
     settings: Any = {"max_tokens": 200, "temperature": 1.0, "seed": 2}
     for made in llm.generate(prompts, json_schema=PERSON, **settings):

@@ -1,5 +1,5 @@
-"""`infini generate` under the launchers of clusters: rank 0 prints, the others follow. No Slurm is
-here: the variables of its tasks are set by hand."""
+"""`infini generate` under the launchers of clusters: rank 0 prints, the others follow. Slurm is not
+needed: the variables of its tasks are set by hand."""
 
 from __future__ import annotations
 

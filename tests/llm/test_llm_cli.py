@@ -1,4 +1,4 @@
-"""`infini generate`, `chat` and `bench`: what they print, and one line for what goes wrong."""
+"""`infini generate`, `chat` and `bench`: their output, and one-line error messages."""
 
 from __future__ import annotations
 

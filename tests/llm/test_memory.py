@@ -30,7 +30,7 @@ def is_function(each: Any) -> bool:
 
 
 def objects() -> int:
-    """Without timers that were cancelled, of which event loops keep up to a hundred."""
+    """Excludes cancelled timers, of which event loops keep up to a hundred."""
     for _ in range(3):
         gc.collect()
     return sum(type(each).__name__ not in ("TimerHandle", "Context") for each in gc.get_objects())
@@ -74,7 +74,7 @@ def test_the_engine_keeps_nothing_of_requests(folder: Path) -> None:
         counts.append((recipes(), _core.plan_cache_counts()[0], objects()))
     (*first, before), (*second, after) = counts
     assert first == second
-    # Blocks that prefixes are found in are as many as fit.
+    # The prefix cache uses all available blocks.
     assert after <= before + 2 * engine.pool.count
 
 
@@ -94,7 +94,7 @@ def test_the_server_keeps_nothing_of_requests(folder: Path) -> None:
                 assert server.ask("/v1/completions", body).status == 200
             elif kind == 1:
                 assert list(server.events("/v1/completions", body))
-            elif kind == 2:  # a client that goes
+            elif kind == 2:  # a client that disconnects
                 connection, response = server.open("/v1/completions", {**body, "stream": True})
                 response.read(1)
                 connection.close()

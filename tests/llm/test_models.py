@@ -1,4 +1,4 @@
-"""Every model gives the tokens of transformers, however the engine runs it."""
+"""Every model generates the same tokens as transformers, in every mode of the engine."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def page(browser: Any, server: Any) -> Iterator[Any]:
     made.set_default_timeout(SECONDS * 1000)
     problems: list[str] = []
     made.on("pageerror", lambda error: problems.append(str(error)))
-    # Nothing but this server may be asked: the page works offline.
+    # Requests go only to this server: the page works offline.
     made.on("request", lambda r: problems.append(r.url) if str(server.port) not in r.url else None)
     made.goto(f"http://127.0.0.1:{server.port}/")
     yield made

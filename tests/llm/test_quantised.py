@@ -68,7 +68,7 @@ KINDS: dict[str, tuple[Any, type[Quantised], dict[str, Any]]] = {
 
 @functools.cache
 def weights(name: str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Packed, and as numbers."""
+    """The packed weights, and their values."""
     pack = KINDS[kind][0]
     draw = np.random.default_rng(2)
     packed: dict[str, np.ndarray] = {}
@@ -168,7 +168,7 @@ def test_half_precision(kind: str, dtype: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_of_ranks(kind: str, tmp_path: Path) -> None:
-    """Outputs side by side, and sums over parts of the inputs, are the whole product."""
+    """Concatenated outputs, and sums over slices of the inputs, are the whole product."""
     packed, _ = make(tmp_path, "llama", kind)
     whole = engine(packed).model.layers[0].attention.o
     x = infinicore.from_numpy(np.random.default_rng(3).standard_normal((3, 64)).astype(np.float32))
@@ -184,7 +184,7 @@ def test_parts_of_ranks(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["awq", "gptq"])
 def test_groups_of_32_are_multiplied_packed(kind: str) -> None:
-    """GPTQ's groups have their inputs in any order."""
+    """GPTQ's groups may have their inputs in any order."""
     rng = np.random.default_rng(7)
     parts, numbers = KINDS[kind][0](rng.standard_normal((48, 32 * GROUPS)), rng)
     ours = {name: infinicore.from_numpy(np.ascontiguousarray(a)) for name, a in parts.items()}
@@ -205,7 +205,7 @@ def test_biases_and_missing_group_numbers_of_gptq(tmp_path: Path) -> None:
     before = logits(packed)
     save(packed, {**given, f"{name}.bias": bias})
     assert abs(logits(packed) - before).max() > 1e-3
-    # Without numbers the groups are in the order of the inputs.
+    # Without group indices the groups are in the order of the inputs.
     save(packed, {n: a for n, a in given.items() if not n.endswith("g_idx")})
     made = logits(packed)
     ordered = {

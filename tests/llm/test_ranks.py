@@ -1,4 +1,5 @@
-"""Several ranks give the tokens of one process: sharing layers (tp), or stages of them (pp)."""
+"""Several ranks generate the same tokens as one process, with tensor (tp) or pipeline parallelism
+(pp)."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def test_ranks_give_the_tokens_of_one_process(
 
 
 def flat(each: Any) -> Iterable[float]:
-    """The numbers of nested lists."""
+    """The elements of nested lists."""
     if isinstance(each, (list, tuple)):
         for inner in each:
             yield from flat(inner)
@@ -116,7 +117,7 @@ def test_stages_load_their_own_weights(folders: dict[str, Path]) -> None:
 
 
 class Watched:
-    """A checkpoint that knows which weights' data were asked for."""
+    """A checkpoint that records which weights' data were read."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, self.read = checkpoint, set[str]()
@@ -155,7 +156,7 @@ def test_ranks_of_another_number(folders: dict[str, Path]) -> None:
 def test_each_rank_has_its_own_device(
     device: str | None, asked: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A type without a number: ccl.init takes the device with the number of the rank."""
+    """A device type without an index: ccl.init uses the device with the rank's index."""
     given = []
 
     def init(device: Any) -> Any:
@@ -168,7 +169,8 @@ def test_each_rank_has_its_own_device(
 
 
 def test_a_rank_that_has_gone() -> None:
-    """Steps name it; requests are still cancelled here, and the other ranks are sent the end."""
+    """Steps report it; requests can still be cancelled here, and the other ranks are told to
+    end."""
     engine = object.__new__(parallel.ParallelEngine)
     (mine, gone), (other, theirs) = multiprocessing.Pipe(), multiprocessing.Pipe()
     gone.close()
@@ -190,7 +192,7 @@ def test_a_rank_that_has_gone() -> None:
 def test_a_grammar_that_cannot_go_on_ends_on_all_ranks(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the leader asks it which tokens are allowed, and may then hear of a limit."""
+    """Only the leader queries it for the allowed tokens, and may get an error about a limit."""
     channels = dict(enumerate(multiprocessing.Pipe()))
     requests, chosen = [], []
     leader = 2 - width

@@ -41,7 +41,7 @@ def drawn(row: np.ndarray, params: SamplingParams, uniform: float) -> int:
 
 
 class Fixed:
-    """In place of the random numbers of a request."""
+    """Replaces the random numbers of a request."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -88,7 +88,7 @@ def test_draws(name: str) -> None:
     made = ours(rows, [params] * len(uniforms), uniforms)
     wanted = [drawn(row[0], params, each) for each in uniforms]
     assert [each.token for each in made[:-2]] == wanted[:-2]
-    # The ends: the first token, and one of those that remain.
+    # The extremes: the first token, and one of the remaining ones.
     assert made[-2].token == wanted[-2]
     order, p = probabilities(row[0], params)
     assert p[list(order).index(made[-1].token)] > 0
@@ -155,7 +155,7 @@ def test_penalties() -> None:
     assert best([], [1], frequency_penalty=-2.0) == 0
     assert best([], [1, 1], frequency_penalty=-2.0) == 1
     assert np.array_equal(row, np.array([[2.0, -1.0, 1.9, 1.8, 0.0]], np.float32))
-    # A negative logit that is divided would become more probable.
+    # Dividing a negative logit would make the token more probable.
     chooser = Chooser(SamplingParams(repetition_penalty=2.0))
     changed = row[0].copy()
     chooser.adjust(changed, [1, 1], [0])

@@ -1,4 +1,4 @@
-"""The scheduler and the pool of blocks alone: random arrivals and cancellations, little room."""
+"""The scheduler and the block pool alone: random arrivals and cancellations, few blocks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def request(prompt: list[int], tokens: int) -> Request:
 
 
 class Cache:
-    """What a device would keep: by block and place, the tokens up to there."""
+    """The contents of a device's cache: by block and position, the tokens up to there."""
 
     def __init__(self, pool: BlockPool) -> None:
         self.pool = pool
@@ -57,7 +57,7 @@ class Cache:
 
 
 def check_blocks(pool: BlockPool, running: list[Request]) -> None:
-    """Every block is free or has as many users as requests have it."""
+    """Every block is free or has as many users as requests that hold it."""
     users = Counter(block for each in running for block in each.blocks)
     assert pool.free == pool.count - len(users)
     assert all(pool._users[block] == users[block] for block in range(pool.count))
@@ -167,7 +167,7 @@ def test_unused_blocks_are_taken_in_the_order_of_their_last_use() -> None:
         pool.fill(block, b"", [token])
     for block in (b, a, c):
         pool.give_back(block)
-    assert pool.match([1, 7])[0] == [b]  # known although nobody had it
+    assert pool.match([1, 7])[0] == [b]  # known although no request held it
     pool.give_back(b)
     assert pool.take(3) == [a, c, b]
     assert pool.match([1, 7]) == ([], [])

@@ -1,4 +1,4 @@
-"""The server: what it answers, whole and in streams."""
+"""The server: its answers, complete and streamed."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_json(server: Any) -> None:
     made = json.loads(text_of(answer))
     assert answer.json["choices"][0]["finish_reason"] == "stop"
     assert list(made) == ["name", "age"] and isinstance(made["age"], int)
-    # A random model may not end it; what there is begins an object.
+    # A random model may not finish it; the output is the beginning of an object.
     answer = server.chat("Who?", max_tokens=32, response_format={"type": "json_object"})
     assert text_of(answer).startswith("{")
     form["json_schema"] = {"name": "bad", "schema": {"type": "nothing"}}
@@ -160,7 +160,7 @@ def test_embeddings(server: Any, llm: LLM) -> None:
 
 
 def test_64_clients(server: Any) -> None:
-    """Half of them stream; each gets what it would get alone."""
+    """Half of them stream; each gets the same answer as alone."""
     asked = [
         {"temperature": 1, "seed": i, "max_tokens": 4 + 3 * i % 61, "ignore_eos": True}
         for i in range(64)

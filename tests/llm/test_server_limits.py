@@ -1,4 +1,4 @@
-"""The server: what it refuses, and that nothing is left behind when clients or the engine fail."""
+"""The server: rejected requests, and no leaks when clients or the engine fail."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_bad_requests(server: Any) -> None:
     assert server.ask(CHAT, {}, **{"Content-Type": "text/plain"}).status == 415
     assert server.ask(CHAT, {"messages": HELLO, "model": "gpt"}).status == 404
     assert server.ask("/v1/embeddings", {"input": "a", "dimensions": 7}).status == 400
-    # A server that closes the connection before all was sent is right, too.
+    # A server may also close the connection before everything was sent.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         assert server.ask(CHAT, b" " * (9 << 20)).status == 413
 
@@ -181,7 +181,7 @@ def test_a_client_that_goes_frees_its_blocks(other: Any, stream: bool) -> None:
 
 
 def test_a_full_queue(other: Any) -> None:
-    """One runs, one waits, the third is refused."""
+    """One runs, one waits, the third is rejected."""
     server = other(waiting=1, max_batch=1)
     go, steps = threading.Event(), []
 

@@ -58,7 +58,7 @@ def test_a_second_signal_does_not_wait(folder: Path) -> None:
 
 
 def test_names_of_the_server(folder: Path) -> None:
-    """A page whose name points to 127.0.0.1 (DNS rebinding) is refused."""
+    """A page whose host name resolves to 127.0.0.1 (DNS rebinding) is rejected."""
     words = ("--cache-tokens", "256", "--allowed-host", "Models.example")
     server = ServerProcess(folder, *words, INFINI_API_KEY=None)
     asked = {"messages": HELLO, "max_tokens": 1}
@@ -87,7 +87,7 @@ def test_which_addresses_others_reach(host: str, expected: bool) -> None:
 
 
 def test_two_ranks(folder: Path) -> None:
-    """A signal goes to all ranks; none of them leaves before the first has answered."""
+    """A signal is sent to all ranks; none of them exits before the first has answered."""
     server = ServerProcess(folder, "--cache-tokens", "4096", "--tp", "2", INFINI_API_KEY=None)
     try:
         asked = {"messages": HELLO, "max_tokens": 100, "ignore_eos": True, "stream": True}
@@ -104,7 +104,7 @@ def test_two_ranks(folder: Path) -> None:
 
 
 def test_ranks_end_when_the_first_has_no_port(folder: Path) -> None:
-    """The others wait for it then, and have to listen to signals."""
+    """The others wait for it then, and must react to signals."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(AssertionError, match=r"in use\n.*rank 0 exited with code 1"):

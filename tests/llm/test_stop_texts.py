@@ -1,4 +1,4 @@
-"""Texts that end an output, as it is streamed."""
+"""Stop strings in a streamed output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infinicore.llm.llm import TextPieces
 
 
 class Letters:
-    """A tokenizer whose tokens are letters."""
+    """A tokenizer whose tokens are characters."""
 
     def stream(self) -> Any:
         return SimpleNamespace(add=chr, rest=str)

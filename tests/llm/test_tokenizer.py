@@ -21,7 +21,7 @@ from tests.llm import small_llama
 
 
 def metadata(given: dict[str, Any]) -> dict[str, Any]:
-    """As a reader gives it: without the types of the writer."""
+    """As returned by a reader: without the types of the writer."""
 
     def value(each: Any) -> Any:
         if isinstance(each, list):
@@ -60,7 +60,7 @@ def test_streams_give_the_whole_text(tokenizer: Tokenizer, text: str) -> None:
         assert tokenizer.decode(ids) == text
     pieces = streamed(tokenizer, ids)
     assert "".join(pieces) == tokenizer.decode(ids)
-    # Half a letter waits for its other bytes.
+    # An incomplete character waits for its other bytes.
     assert "\ufffd" not in "".join(pieces)
 
 
@@ -73,7 +73,7 @@ def test_any_text(text: str) -> None:
 
 
 def test_tokens_that_are_no_text() -> None:
-    """Random bytes are no UTF-8: the stream still gives what the whole does."""
+    """Random bytes are not UTF-8: the stream still equals the whole output."""
     draw = seed.chance("bytes")
     for _ in range(40):
         ids = [draw.randrange(272) for _ in range(20)]

@@ -1,4 +1,5 @@
-"""Tiny models of every kind with random weights, and the tokens that transformers makes of them.
+"""Tiny models of every kind with random weights, and the tokens that transformers generates with
+them.
 
 tests/expectations/llm.json has each model's weights (names and shapes) and tokens;
 `python -m tests.llm.tiny` writes it, and needs torch and transformers."""
@@ -137,7 +138,7 @@ def prompts() -> list[list[int]]:
 
 
 def weight(model: str, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The same numbers everywhere: RandomState's stream is frozen."""
+    """The same values everywhere: RandomState's stream is frozen."""
     draw = np.random.RandomState(zlib.crc32(f"{model} {name}".encode()))
     made = draw.standard_normal(math.prod(shape)).reshape(shape).astype(np.float32)
     if len(shape) > 1:
@@ -181,7 +182,7 @@ def make() -> None:
 
 
 def _shapes(name: str) -> dict[str, list[int]]:
-    """Of the file that transformers saves."""
+    """The tensors of the file that transformers saves."""
     import tempfile
 
     from transformers import AutoConfig, AutoModelForCausalLM

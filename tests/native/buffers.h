@@ -1,4 +1,4 @@
-// Memory for the tests of copies: made, filled with a pattern, given back.
+// Memory for the tests of copies: allocated, filled with a pattern, freed.
 #pragma once
 
 #include <vector>

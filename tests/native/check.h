@@ -1,4 +1,4 @@
-// What the native tests share: checks that name the failing expression, and latches.
+// Shared by the native tests: checks that name the failing expression, and latches.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "infini/ext.h"
-// Tests of infinicore's C++ interface include the other face.
+// Tests of infinicore's C++ interface include the other runtime header.
 #ifndef INFINIRT_H
 #include "infinirt_runtime_api.h"
 #endif
@@ -56,7 +56,7 @@ private:
     std::atomic<bool> open_{false}, reached_{false};
 };
 
-// Runs each test of a program in turn and says which.
+// Runs each test of a program in turn and prints its name.
 #define RUN(test)                   \
     do {                            \
         std::printf("%s\n", #test); \

@@ -31,7 +31,7 @@ void pageable_sources_are_read_at_once() {
             OK(infinirtStreamSynchronize(stream));
             CHECK(read_back(device, count) == expected);
             CHECK_EQ(read_back(device, count + 20)[count + 10], expected[50]);
-            // And when the stream has nothing to do.
+            // The same when the stream is idle.
             source = expected = pattern(count, 2);
             OK(infinirtMemcpyAsync(device, source.data(), count, kToDevice, stream));
             source.assign(count, 0);
@@ -150,7 +150,7 @@ void batches() {
     OK(infinirtStreamDestroy(stream));
 }
 
-// Asynchronous copies become nodes. Synchronous ones are work of the null stream, no part of any
+// Asynchronous copies become nodes. Synchronous ones are work of the null stream, not part of any
 // capture.
 void capture() {
     infinirtStream_t stream, blocking;

@@ -48,7 +48,7 @@ void wrong_directions() {
     FAILS(infinirtMemcpy(device, a, 64, none), infinirtErrorInvalidMemcpyDirection);
     FAILS(infinirtMemcpyAsync(device, a, 64, none, nullptr), infinirtErrorInvalidMemcpyDirection);
     OK(infinirtMemcpy(device, a, 0, none));
-    // Memory that the runtime knows has one address on the host and on the device.
+    // Memory known to the runtime has the same address on the host and on the device.
     for (auto kind : {kToDevice, kToHost, kOnDevice, kOnHost, kDefault})
         for (void *known : {pinned.memory, device.memory})
             OK(infinirtMemcpy(known, pinned, 32, kind));
@@ -121,7 +121,7 @@ void wild_pointers() {
         FAILS(infinirtMemset(wild, 1, 8), kInvalid);
     }
     OK(infinirtMemcpy(device, memory, page, kToDevice));
-    FAILS(infinirtMemcpy(device, memory + 8, page, kToDevice), kInvalid);  // runs into the hole
+    FAILS(infinirtMemcpy(device, memory + 8, page, kToDevice), kInvalid);  // reaches into the hole
     FAILS(infinirtMemcpy(memory, device, 8, kToHost), kInvalid);           // read only
     CHECK_EQ(mprotect(memory, page, PROT_READ | PROT_WRITE), 0);
     OK(infinirtMemcpy(memory, device, 8, kToHost));

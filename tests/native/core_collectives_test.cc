@@ -1,4 +1,4 @@
-// Collectives on tensors in C++: at once, in groups, and in recorded graphs.
+// Collectives on tensors in C++: immediate, in groups, and in recorded graphs.
 #include "core_tools.h"
 
 namespace {

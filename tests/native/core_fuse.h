@@ -1,4 +1,4 @@
-// Records of operators that are run as they are and fused, and must give the same.
+// Records of operators that are run unfused and fused, with equal results.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include "infinicore.hpp"
 #include "recorder.h"
-// after them: the two faces of the runtime do not stand in one file
+// after them: the two runtime headers exclude each other
 #include "check.h"
 
 namespace ic = infinicore;
@@ -27,7 +27,7 @@ inline float half_to_float(uint16_t h) {
     return h & 0x8000 ? -value : value;
 }
 
-// An element as a number; and the number that comes nearest to it in a dtype, of modest ones.
+// An element as a double; and the nearest value in a dtype, for moderate values.
 inline double get(const std::byte *at, DataType dtype) {
     auto as = [&]<class T>(T value) {
         std::memcpy(&value, at, sizeof value);
@@ -72,7 +72,7 @@ inline double rounding(DataType dtype) {
     }
 }
 
-// Records what is done through it.
+// Records the operations called on it.
 class Record {
 public:
     explicit Record(unsigned seed = 1) : random(seed), recorder_(false) {}
@@ -80,7 +80,7 @@ public:
     std::mt19937 random;
     int draw(int n) { return int(random() % unsigned(n)); }
 
-    // A tensor that is there before: multiples of an eighth in [-3, 3], through a cast.
+    // A tensor that exists before the record: multiples of an eighth in [-3, 3], through a cast.
     Tensor input(const ic::Shape &shape, DataType dtype = DataType::F32) {
         return input(shape, ic::contiguous_strides(shape), dtype);
     }
@@ -156,8 +156,8 @@ public:
         return x->view_as(shape, strides, x->dtype(), 0);
     }
 
-    // Runs the record as it is and fused, and compares what is looked at afterwards: `wanted`, and
-    // what was there before. Returns the names of the nodes of the fused one.
+    // Runs the record unfused and fused, and compares `wanted` and the tensors that existed before.
+    // Returns the names of the fused nodes.
     std::vector<std::string> compare(const std::vector<Tensor> &wanted, double tolerance = 0) {
         std::set<const ic::Memory *> needed;
         for (const Tensor &tensor : wanted) needed.insert(tensor->memory().get());
@@ -169,7 +169,7 @@ public:
             for (size_t i = 0; i < inputs_.size(); ++i)
                 if (!before[i].empty())
                     std::memcpy(inputs_[i]->memory()->data(), before[i].data(), before[i].size());
-            for (const auto &memory : memories_)  // what nobody wrote is seen
+            for (const auto &memory : memories_)  // makes unwritten elements visible
                 if (memory->size()) std::memset(memory->data(), 0x7b, memory->size());
             for (const icd::Node &node : nodes) {
                 std::vector<void *> pointers;
@@ -236,7 +236,7 @@ private:
 
 using Names = std::vector<std::string>;
 
-// The nodes that are left.
+// The remaining nodes.
 inline void expect(const Names &found, const Names &expected) {
     if (found == expected) return;
     for (const std::string &name : found) std::fprintf(stderr, " %s", name.c_str());

@@ -1,4 +1,4 @@
-// What follows a matrix product gives the same as an epilogue of it.
+// Steps after a matrix product give the same results as its epilogue.
 #include "core_fuse.h"
 
 namespace {
@@ -51,7 +51,7 @@ void batches_of_products() {
 }
 
 void what_follows_a_product() {
-    Record r;  // it is looked at, too
+    Record r;  // it is used, too
     Tensor x = r.input({40, 64}), w = r.input({64, 100}), y = r.input({4, 10, 100});
     Tensor a = r.gemm(x, w);
     Tensor b = r.map("silu", {a});
@@ -78,14 +78,14 @@ void what_follows_a_product() {
     u.record("tanh", {b->permute({1, 0}), a});
     expect(u.compare({b}, 2e-5), {"gemm+tanh"});
 
-    Record q;  // what goes on into a softmax goes there, if the product is kept
+    Record q;  // steps before a softmax are fused with it, if the product is kept
     x = q.input({40, 64});
     a = q.map("tanh", {q.gemm(x, q.input({64, 100}))});
     b = q.softmax(q.map("neg", {a}), 1);
     c = q.map("add", {b, a});
     expect(q.compare({c}, 2e-5), {"gemm+tanh", "neg+softmax+add"});
 
-    Record v;  // a norm can't follow so
+    Record v;  // a norm cannot be an epilogue
     x = v.input({40, 64});
     a = v.gemm(x, v.input({64, 100}));
     b = v.rms_norm(v.map("tanh", {a}), v.input({100}));

@@ -1,5 +1,5 @@
-// Random records give the same fused: maps, norms, folds and products over random views, some in
-// place.
+// Random records give the same results when fused: maps, norms, folds and products over random
+// views, some in place.
 #include "core_fuse.h"
 #include "seed.h"
 
@@ -12,7 +12,7 @@ void random_records() {
         static const size_t sizes[] = {1, 2, 3, 5, 8, 16, 33, 130};
         const ic::Shape shape = {sizes[r.draw(6)], sizes[r.draw(6)], sizes[r.draw(8)]};
         const ic::Shape flat = {shape[0] * shape[1], shape[2]};
-        auto strided = [&] {  // some other order of memory
+        auto strided = [&] {  // a random memory order
             ic::Shape order = {0, 1, 2};
             std::shuffle(order.begin(), order.end(), r.random);
             ic::Shape stored = {shape[order[0]], shape[order[1]], shape[order[2]]};
@@ -27,7 +27,7 @@ void random_records() {
         const size_t inputs = pool.size();
         Tensor weight = r.input({shape[2]}), square = r.input({shape[2], shape[2]});
         auto pick = [&] { return pool[size_t(r.draw(int(pool.size())))]; };
-        auto late = [&] {  // rather something new
+        auto late = [&] {  // preferably a new one
             return r.draw(3) ? pool.back() : pick();
         };
         static const char *const unary[] = {"tanh", "sigmoid", "abs", "neg", "relu", "silu"};

@@ -1,4 +1,4 @@
-// What is fused gives what its steps give one after the other.
+// Fused steps give the same results as the steps one after the other.
 #include "core_fuse.h"
 
 namespace {
@@ -30,13 +30,13 @@ void several_readers() {
     Tensor b = r.map("neg", {a}), c = r.map("abs", {a}), d = r.map("mul", {b, c});
     CHECK(r.compare({d}).size() < 4);
 
-    Record s;  // looked at from outside
+    Record s;  // used outside
     x = s.input({8, 40});
     a = s.map("tanh", {x});
     b = s.map("neg", {a});
     expect(s.compare({a, b}), {"tanh+neg"});
 
-    Record t;  // each by itself, and twice by one
+    Record t;  // each separately, and twice by one
     x = t.input({300});
     a = t.map("tanh", {x});
     b = t.map("mul", {a, a});
@@ -52,7 +52,7 @@ void in_place() {
     r.record("add", {x, y, x});
     expect(r.compare({}), {"tanh+mul+add"});
 
-    Record s;  // over what the first reads
+    Record s;  // over the first's input
     x = s.input({7, 50});
     Tensor a = s.map("tanh", {x});
     s.record("neg", {x, a});
@@ -72,7 +72,7 @@ void in_place() {
     Tensor b = u.map("mul", {a, x});
     expect(u.compare({b}), {"tanh+neg+mul"});
 
-    Record v;  // shifted again: what lies between them is in the way
+    Record v;  // shifted again: the step between them prevents fusion
     x = v.input({61}), y = v.input({60});
     a = v.map("tanh", {x->narrow({{0, 0, 60}})});
     v.record("neg", {x->narrow({{0, 1, 60}}), y});
@@ -81,7 +81,7 @@ void in_place() {
 }
 
 void moved_up() {
-    // The second goes up to the first: in between, x changes.
+    // The second would move up to the first, but x changes in between.
     Record r;
     Tensor x = r.input({60}), y = r.input({60});
     Tensor a = r.map("tanh", {x});
@@ -110,13 +110,13 @@ void other_views() {
     Tensor c = t.map("mul", {a->narrow({{1, 0, 8}}), a->narrow({{1, 8, 8}})});
     expect(t.compare({b, c}), {"tanh", "neg", "mul"});
 
-    Record u;  // broadcast: it would be computed again and again
+    Record u;  // broadcast: it would be computed repeatedly
     x = u.input({16}), y = u.input({9, 16});
     a = u.map("tanh", {x});
     b = u.map("mul", {y, Record::spread(a, {9, 16})});
     expect(u.compare({b}), {"tanh", "mul"});
 
-    Record v;  // but a number may be
+    Record v;  // but a scalar may be
     y = v.input({9, 16});
     a = v.result({});
     v.record("fill", {a}, {{.f = 0.5}});
@@ -125,7 +125,7 @@ void other_views() {
 }
 
 void types() {
-    Record r;  // truth values are 0 and 1 with or without a tensor
+    Record r;  // bools are 0 and 1 with or without a tensor
     Tensor x = r.input({9, 33}), y = r.input({9, 33});
     Tensor less = r.map("less", {x, y}, DataType::BOOL);
     Tensor z = r.result({9, 33});
@@ -139,7 +139,7 @@ void types() {
         expect(s.compare({b}), {"cast", "cast"});
     }
     for (DataType between : {DataType::F16, DataType::BF16}) {
-        Record s;  // a cast is meant to round; other maps need not
+        Record s;  // a cast must round; other maps need not
         x = s.input({9, 33});
         Tensor a = s.cast(s.map("tanh", {x}), between), b = s.cast(a, DataType::F32);
         expect(s.compare({b}), {"tanh+cast", "cast"});
@@ -148,7 +148,7 @@ void types() {
         a = h.map("tanh", {x}), b = h.cast(h.map("mul", {a, a}), DataType::F32);
         expect(h.compare({b}, 2 * rounding(between)), {"tanh+mul+cast"});
     }
-    Record t;  // integers by way of floats: two kinds of arithmetic
+    Record t;  // integers via floats: two kinds of arithmetic
     x = t.input({50}, DataType::I64);
     Tensor a = t.cast(x, DataType::F32), b = t.map("mul", {a, a}), c = t.cast(b, DataType::I64);
     t.compare({c});
@@ -166,9 +166,9 @@ void types() {
     expect(w.compare({b}), {"mul+sub"});
 }
 
-// A copy, of any type, goes to whoever made what it copies, or whoever reads the copy.
+// A copy, of any type, is fused with the producer of its source, or with its reader.
 void copies() {
-    Record r;  // two results side by side in one
+    Record r;  // two results adjacent in one tensor
     Tensor x = r.input({6, 40}), y = r.input({6, 8}), both = r.result({6, 48});
     r.record("rearrange", {both->narrow({{1, 0, 40}}), r.map("tanh", {x})});
     r.record("rearrange", {both->narrow({{1, 40, 8}}), r.map("neg", {y})});
@@ -182,7 +182,7 @@ void copies() {
     s.record("rearrange", {other->narrow({{1, 3, 40}}), whole});
     expect(s.compare({out, other}), {"less+rearrange", "cast+rearrange"});
 
-    Record t;  // before a map; in front of a norm and among themselves they stay
+    Record t;  // before a map; before a norm or another copy they are kept
     x = t.input({20, 30});
     Tensor a = t.map("rearrange", {x->permute({1, 0})}), b = t.map("tanh", {a});
     Tensor c = t.map("rearrange", {t.map("rearrange", {x->permute({1, 0})})});
@@ -247,7 +247,7 @@ void norms() {
     Tensor c = s.map("neg", {b->view({6, 32})});
     expect(s.compare({c}, 1e-6), {"tanh+rms_norm+neg"});
 
-    Record t;  // two norms stay two
+    Record t;  // two norms are not fused
     x = t.input({6, 32}), w = t.input({32});
     b = t.rms_norm(t.rms_norm(x, w), w);
     expect(t.compare({b}), {"rms_norm", "rms_norm"});

@@ -60,7 +60,7 @@ void record_and_replay() {
     }
 }
 
-// A graph keeps what it needs, whoever else lets go of it.
+// A graph keeps what it needs alive after others release it.
 void lifetimes() {
     std::weak_ptr<Memory> memory;
     std::shared_ptr<graph::Graph> graph;

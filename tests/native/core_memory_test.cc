@@ -69,7 +69,7 @@ void reuse() {
     CHECK_EQ(now().allocated, base);
 }
 
-// Large blocks are cut and joined: what was freed piece by piece is whole again.
+// Large blocks are split and merged: blocks freed one by one become one block again.
 void large_blocks_join() {
     context::trimMemory();
     auto whole = allocateMemory(64 << 20);
@@ -101,7 +101,8 @@ void trim() {
     std::memset(kept->data(), 2, 1000);
 }
 
-// Another thread's blocks come back, also when it ended, and when it frees what it did not take.
+// Another thread's blocks return, also after it ended, and when it frees blocks that it did not
+// allocate.
 void threads() {
     context::trimMemory();
     size_t in_use = now().allocated;
@@ -132,7 +133,7 @@ void threads() {
     CHECK(now().reserved < in_use + (1 << 20));
 }
 
-// A block that another stream uses is not given away before that work is done.
+// A block that another stream uses is not reused before that work is done.
 void other_streams() {
     infinirtStream_t own, other;
     CHECK_EQ(infinirtStreamCreate(&own), 0);
@@ -156,7 +157,7 @@ void other_streams() {
     context::trimMemory();
     CHECK_EQ(infinirtStreamDestroy(own), 0);
     CHECK_EQ(infinirtStreamDestroy(other), 0);
-    // Blocks of one stream do not serve another, and a stream that is gone does no harm.
+    // Blocks of one stream are not used by another, and destroyed streams do no harm.
     auto mine = allocator().allocate(100, nullptr);
     Allocator::record_stream(*mine, other);
     mine.reset();
@@ -165,7 +166,7 @@ void other_streams() {
     Allocator::record_stream(*blob->memory(), nullptr);
 }
 
-// What streams of the past left does not add up.
+// Memory of destroyed streams does not accumulate.
 void many_streams() {
     context::trimMemory();
     for (int i = 0; i < 1000; ++i) {
@@ -179,7 +180,7 @@ void many_streams() {
     CHECK(now().reserved < (1 << 20));
 }
 
-// Pinned memory that a stream still reads from is not given away.
+// Pinned memory that a stream still reads from is not reused.
 void pinned() {
     infinirtStream_t stream;
     CHECK_EQ(infinirtStreamCreate(&stream), 0);
@@ -205,7 +206,8 @@ void running_out() {
     CHECK(allocateMemory(1000)->data());
 }
 
-// While this thread captures a stream the device gives nothing, which is said; then all is well.
+// While this thread captures a stream, allocations from the device fail with an error; afterwards
+// they succeed.
 void during_capture() {
     infinirtStream_t stream;
     context::trimMemory();

@@ -1,4 +1,4 @@
-// What the tests of infinicore's C++ interface share.
+// Shared by the tests of infinicore's C++ interface.
 #pragma once
 
 #include <cstring>
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "infinicore.hpp"
-// after it: the two faces of the runtime do not stand in one file
+// after it: the two runtime headers exclude each other
 #include "check.h"
 
 using namespace infinicore;
 
-// Of the aligned face, which this file can't include.
+// From the CUDA-aligned header, which this file cannot include.
 extern "C" int infinirtLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 
 // The statement throws, and the message has all these words.

@@ -1,6 +1,6 @@
 // The CPU's collectives: ranks as threads of one process and as processes, over shared memory,
-// over TCP, and as if on two hosts. Python tests check every type; here the sanitizers look at
-// every path.
+// over TCP, and as if on two hosts. Python tests check every type; these cover every path for the
+// sanitizers.
 #include <infini/collectives.h>
 
 #include <atomic>
@@ -150,7 +150,7 @@ private:
                 CHECK_EQ(taken[at++], value(k * 8 + rank_, i));
     }
 
-    // Everybody to everybody, this rank included, twice.
+    // All to all, including this rank, twice.
     void check_messages(size_t count) {
         Floats given = mine(count), taken(count * size_t(ranks_) * 2);
         std::vector<InfiniCollective> messages;
@@ -194,8 +194,8 @@ void threads_over_tcp() {
     unsetenv("INFINI_CCL_TRANSPORT");
 }
 
-// An id for children that were forked before it is made: its thread allocates, and a fork beside
-// that may leave AddressSanitizer's allocator locked in the child.
+// An id for children that were forked before it is made: its thread allocates, and a concurrent
+// fork may leave AddressSanitizer's allocator locked in the child.
 class IdForChildren {
 public:
     IdForChildren() { CHECK_EQ(pipe(ends_), 0); }
@@ -271,7 +271,7 @@ void abort_frees(const char *transport) {
     waits.join();
     CHECK(reason(made[0]) == "enough");
     std::vector<float> data(8, 1);
-    CHECK(all_reduce(made[1], data) != INFINI_STATUS_SUCCESS);  // it hears of it
+    CHECK(all_reduce(made[1], data) != INFINI_STATUS_SUCCESS);  // it gets the error
     CHECK(reason(made[1]) == "enough");
     for (InfiniCommunicator *each : made) OK(table->leave(each));
     unsetenv("INFINI_CCL_TRANSPORT");
@@ -338,7 +338,7 @@ void forks_do_not_hold_connections() {
         raise(SIGKILL);
     });
     InfiniCommunicator *made = join(id, 2, 0);
-    CHECK_EQ(finish(in_child([&] { OK(table->leave(made)); })), 0);  // not the parent's affair
+    CHECK_EQ(finish(in_child([&] { OK(table->leave(made)); })), 0);  // not relevant to the parent
     std::vector<float> data(8, 1);
     CHECK(all_reduce(made, data) != INFINI_STATUS_SUCCESS);
     CHECK(reason(made).find("rank 1 (process") == 0);

@@ -54,7 +54,7 @@ void a_forked_child_has_a_fresh_device() {
     OK(driver->release(0, memory, 4096));
 }
 
-// Wherever other threads are, locks included, when one forks.
+// Forks while other threads are anywhere, including inside locks.
 void forks_amid_traffic() {
 #if defined(__SANITIZE_ADDRESS__)
     return;  // its allocator is not safe to fork: a child may hang in malloc, whatever else it uses
@@ -76,7 +76,7 @@ void a_host_function_may_fork() {
         static void run(void *self) {
             pid_t child = fork();
             if (child == 0)
-                alarm(kSeconds);  // and return: what follows in the stream is the parent's
+                alarm(kSeconds);  // and return: the rest of the stream belongs to the parent
             else
                 static_cast<Forker *>(self)->child = child;
         }

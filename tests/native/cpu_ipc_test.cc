@@ -1,4 +1,4 @@
-// The CPU back end between processes, and what the device says of itself and its memory.
+// The CPU back end between processes, and its device and memory information.
 #include <cstring>
 
 #include "cpu_process.h"
@@ -128,7 +128,7 @@ int use_events(char **arguments) {
     return 0;
 }
 
-// What a process recorded and died over counts as complete: nobody else will ever complete it.
+// Records of a process that died count as complete, because no other process will complete them.
 void a_dead_recorder_holds_nobody_up() {
     void *event = make_event(kShared);
     infinirtIpcEventHandle_t handle;

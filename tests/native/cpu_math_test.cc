@@ -233,8 +233,8 @@ void pairs() {
 
 // ---- Conversions --------------------------------------------------------------------------------
 
-// To a type with so many bits of mantissa, the least exponent of a normal number and the greatest
-// number, beyond which there is `above`.
+// Rounds to a type with this many mantissa bits, minimum normal exponent and largest number; larger
+// values become `above`.
 double round_to(double x, int mantissa, int least, double greatest, double above) {
     if (std::isnan(x) || x == 0) return x;
     if (std::isinf(x)) return std::copysign(above, x);

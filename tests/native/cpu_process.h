@@ -10,7 +10,7 @@
 
 #include "cpu_driver.h"
 
-constexpr unsigned kSeconds = 60;  // a child that hangs says where, and ends
+constexpr unsigned kSeconds = 60;  // a hanging child prints where, and ends
 
 inline void expect_end_in_time() {
     signal(SIGALRM, [](int) {

@@ -155,11 +155,11 @@ void random_programs_keep_all_rules() {
         void *streams[6] = {}, *events[4];
         for (int s = 1; s < 6; ++s) streams[s] = make_stream(s > 3, -int(random() % 6));
         for (void *&event : events) event = make_event();
-        std::vector<int> tail[6], recorded[4];  // steps that whatever comes next has to wait for
+        std::vector<int> tail[6], recorded[4];  // steps that the next one must wait for
         std::atomic<int> clock{1};
         std::vector<std::unique_ptr<Step>> steps;
 
-        // What work submitted to s now has to wait for, by the rules of the legacy stream.
+        // The steps that work submitted to s now must wait for, by the rules of the legacy stream.
         auto before = [&](int s) {
             std::vector<int> all = tail[s];
             if (s == 0)

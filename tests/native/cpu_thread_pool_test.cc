@@ -69,7 +69,7 @@ void test_pauses() {
         }
 }
 
-// By measured costs short loops have fewer threads, and those of one item per range do not.
+// With measured costs, short loops use fewer threads, except those of one item per range.
 void test_costs() {
     LoopCosts::Values values;
     CHECK(LoopCosts(values, 6).empty());
@@ -80,7 +80,7 @@ void test_costs() {
     CHECK_EQ(costs.threads(2.0), 4);
     CHECK_EQ(costs.threads(1000.0), 4);
     CHECK_EQ(costs.threads(10000000.0), 6);
-    values[LoopCosts::key(6, 3)] = 5e9;  // disturbed: 4 threads cost less
+    values[LoopCosts::key(6, 3)] = 5e9;  // noisy measurement: 4 threads cost less
     CHECK_EQ(LoopCosts(values, 6).threads(2.0), 4);
     values.erase(LoopCosts::key(6, 3));
     CHECK(LoopCosts(values, 6).empty());
@@ -110,7 +110,7 @@ int main() {
     CHECK_EQ(pool->size(), 6);
     test_sizes();
     test_callers(4, 300);
-    test_callers(12, 100);  // more than there are places
+    test_callers(12, 100);  // more than the available slots
     test_nested();
     test_pauses();
     test_costs();

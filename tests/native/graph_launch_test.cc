@@ -1,4 +1,4 @@
-// Instantiated graphs: order, branches side by side, launches in flight, updates.
+// Instantiated graphs: order, concurrent branches, launches in flight, updates.
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -19,7 +19,7 @@ struct Meeting {
     }
 };
 
-// Notes in which order host functions ran.
+// Records the order in which host functions ran.
 struct Trace {
     struct Entry {
         Trace *trace;
@@ -53,7 +53,7 @@ void replay_a_capture() {
     OK(infinirtStreamEndCapture(stream, &graph));
     CHECK_EQ(first_byte(memory), 0);
     infinirtGraphExec_t exec = instantiate(graph);
-    OK(infinirtGraphDestroy(graph));  // what was instantiated stays
+    OK(infinirtGraphDestroy(graph));  // the instance does not change
     for (int i = 0; i < 1000; ++i) OK(infinirtGraphLaunch(exec, stream));
     OK(infinirtStreamSynchronize(stream));
     CHECK_EQ(count.load(), 1000);
@@ -305,7 +305,7 @@ void updates() {
                                           infinirtMemcpyDeviceToHost));
     refused(changed, infinirtGraphExecUpdateErrorParametersChanged, 1);
 
-    // Nothing of a refused update stays.
+    // A rejected update changes nothing.
     OK(infinirtMemset(memory, 0, 1024));
     OK(infinirtGraphLaunch(exec, stream));
     OK(infinirtStreamSynchronize(stream));

@@ -112,7 +112,7 @@ void free_nodes() {
     infinirtGraphExec_t frees = instantiate(other);
     FAILS(infinirtGraphLaunch(frees, stream), infinirtErrorInvalidValue);
     OK(infinirtGraphLaunch(exec, stream));
-    OK(infinirtGraphLaunch(exec, stream));  // frees what the launch before left
+    OK(infinirtGraphLaunch(exec, stream));  // frees the memory of the previous launch
     OK(infinirtGraphLaunch(frees, stream));
     FAILS(infinirtGraphLaunch(frees, stream), infinirtErrorInvalidValue);
     FAILS(infinirtFree(left), infinirtErrorInvalidValue);
@@ -236,7 +236,7 @@ void event_nodes() {
     OK(infinirtEventSynchronize(other));
     FAILS(infinirtGraphExecEventRecordNodeSetEvent(recorder, wait, other),
           infinirtErrorInvalidValue);
-    // An event that is gone is an error, no crash.
+    // A destroyed event is an error, not a crash.
     OK(infinirtEventDestroy(other));
     FAILS(infinirtGraphLaunch(recorder, a), infinirtErrorInvalidValue);
     OK(infinirtGraphExecEventRecordNodeSetEvent(recorder, record, event));

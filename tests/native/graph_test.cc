@@ -1,4 +1,4 @@
-// Graphs: their shape, what their nodes hold, clones, user objects, pictures, and errors.
+// Graphs: topology, node parameters, clones, user objects, DOT output, and errors.
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -15,7 +15,7 @@ void shape() {
     CHECK_EQ(nodes_of(graph).size(), 3);
     CHECK_EQ(edges_of(graph), 3);
 
-    // Room that is left over becomes null; too little room gives what fits.
+    // Unused entries become null; a short buffer gets what fits.
     infinirtGraphNode_t room[5];
     memset(room, 0xff, sizeof room);
     size_t count = 5;
@@ -230,7 +230,7 @@ void user_objects() {
     OK(infinirtGraphReleaseUserObject(graph, object, 1));
     OK(infinirtGraphDestroy(clone));
     CHECK_EQ(destroyed.load(), 1);
-    // An update takes the references of the new graph over; this one has none.
+    // An update takes over the references of the new graph; this one has none.
     OK(infinirtGraphExecUpdate(exec, graph, nullptr));
     CHECK_EQ(destroyed.load(), 2);
     OK(infinirtGraphExecDestroy(exec));

@@ -1,4 +1,4 @@
-// What the tests of graphs share.
+// Shared by the tests of graphs.
 #pragma once
 
 #include <initializer_list>

@@ -63,7 +63,7 @@ void pools_are_trimmed_before_memory_runs_out() {
     OK(infinirtMemGetInfo(&free_bytes, &total));
     size_t most = total / 4 * 3, half = total / 2;
     void *kept, *memory;
-    // The system may not give so much, however much the device says it has.
+    // The system may not provide this much, whatever the device reports.
     if (infinirtMalloc(&memory, most) != infinirtSuccess) return;
     OK(infinirtFree(memory));
     infinirtMemPool_t pool;
@@ -155,8 +155,8 @@ void registered_memory() {
     FAILS(infinirtHostUnregister(wild()), infinirtErrorHostMemoryNotRegistered);
 }
 
-// A program may unmap what it registered; an allocation that lands there is not disturbed by the
-// memory of it.
+// A program may unmap what it registered; the stale record does not affect a later allocation at
+// the same address.
 void registered_and_unmapped() {
     size_t bytes = 8 << 20;
     void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -225,7 +225,7 @@ void managed_memory() {
     OK(infinirtMallocManaged(place, 4 * 4096, infinirtMemAttachGlobal));
     memset(memory, 5, 4 * 4096);
     OK(infinirtMemset(memory, 7, 4096));
-    CHECK_EQ(memory[4095], 7);  // the host waited: it may look
+    CHECK_EQ(memory[4095], 7);  // the host waited, so it may read
     CHECK_EQ(memory[4096], 5);
 
     // The first three pages are mostly read; the middle two prefer the device.
@@ -291,7 +291,7 @@ void managed_memory() {
           infinirtErrorInvalidValue);
 }
 
-// Giving memory back waits for work in any stream of the device that may use it.
+// Freeing memory waits for work in any stream of the device that may use it.
 void free_waits() {
     infinirtStream_t stream;
     OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
@@ -341,7 +341,7 @@ void many_threads() {
     });
 }
 
-// Of many threads that free the same memory one succeeds.
+// Of many threads that free the same memory, one succeeds.
 void racing_frees() {
     std::vector<void *> shared(200);
     for (void *&memory : shared) OK(infinirtMalloc(&memory, 128));

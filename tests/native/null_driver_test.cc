@@ -1,4 +1,4 @@
-// The null back end, through its driver table: all it does is done when the call returns.
+// The null back end, through its driver table: all work is done when the call returns.
 #include <cstring>
 
 #include "cpu_driver.h"

@@ -23,7 +23,7 @@ inline Sizes join(std::initializer_list<Sizes> parts) {
 
 inline int64_t floor_divide(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a / b; }
 inline int64_t modulo(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
-// Attributes may be anything: these wrap.
+// Attributes may have any value: these overflow.
 inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
 inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }

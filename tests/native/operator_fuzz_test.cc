@@ -18,7 +18,7 @@
 
 namespace {
 
-// What to say when a case ends the process.
+// The message when a case ends the process.
 char current[256];
 
 void say_current(int signal) {

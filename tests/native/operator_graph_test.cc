@@ -1,5 +1,5 @@
-// Operators in streams and graphs: what is captured replays with new data, and lives as long as
-// anything needs it, whatever becomes of the descriptor.
+// Operators in streams and graphs: captured operators replay with new data, and live as long as
+// needed, even if the descriptor is destroyed.
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -61,7 +61,7 @@ void test_capture(infiniopHandle_t handle) {
     {
         Silu silu(handle);
         exec = capture(silu, stream, y.data(), x.data(), &graph);
-    }  // the descriptor goes; what was captured holds the plan
+    }  // the descriptor is destroyed; the graph holds the plan
     CHECK(y[0] == 7.0f);  // recorded, not run
 
     size_t count = 0;
@@ -131,7 +131,7 @@ void test_queued(infiniopHandle_t handle) {
     OK(infinirtStreamDestroy(stream));
 }
 
-// Streams and threads of their own, one cache of plans.
+// Separate streams and threads, one plan cache.
 void test_threads() {
     std::vector<std::thread> threads;
     for (int number = 0; number < 4; ++number)

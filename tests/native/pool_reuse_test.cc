@@ -1,5 +1,5 @@
-// When a pool hands out freed memory again: each of CUDA's rules, proven with streams that stand at
-// a latch.
+// When a pool reuses freed memory: each of CUDA's rules, tested with streams that are blocked by a
+// latch.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -56,7 +56,7 @@ struct TestPool {
         OK(infinirtMallocFromPoolAsync(&memory, bytes, pool, stream));
         return memory;
     }
-    // Would allocations in this stream get that memory? What they got is freed for good.
+    // Whether allocations in this stream get that memory. It is then freed.
     bool gets(infinirtStream_t stream, void *wanted) {
         std::vector<void *> got;
         void *memory;
@@ -91,7 +91,7 @@ struct FreedBehindLatch {
     Latch latch;
 };
 
-// Work that is not held back has run by now: other streams have done a lot meanwhile.
+// Work that is not blocked has run by now, because other streams have done a lot meanwhile.
 void give_time() {
     Stream stream;
     for (int i = 0; i < 50; ++i) {
@@ -126,7 +126,7 @@ void opportunistic_rule() {
         OK(infinirtStreamSynchronize(a));
         OK(infinirtFreeAsync(memory, a));
         Latch latch;
-        OK(infinirtLaunchHostFunc(a, Latch::hold, &latch));  // behind the free: of no matter
+        OK(infinirtLaunchHostFunc(a, Latch::hold, &latch));  // after the free: irrelevant
         CHECK_EQ(pool.gets(b, memory), rules == kOpportunistic);
         latch.open();
         OK(infinirtFreeAsync(rest, a));
@@ -140,7 +140,7 @@ void event_dependencies() {
         Event early, late, chained;
         TestPool pool(rules);
         FreedBehindLatch freed(pool, a);
-        // An event from before the free does not order anything behind it.
+        // An event from before the free does not order anything after it.
         OK(infinirtEventRecord(early, c));
         OK(infinirtStreamWaitEvent(b, early, 0));
         CHECK(!pool.gets(b, freed.memory));
@@ -197,7 +197,7 @@ void internal_dependencies() {
     }
 }
 
-// The null stream and blocking streams come behind each other; non-blocking streams take no part.
+// The null stream and blocking streams are ordered with each other; non-blocking streams are not.
 void null_stream_rules() {
     Stream blocking(infinirtStreamDefault), other(infinirtStreamDefault), apart;
     {
@@ -210,11 +210,11 @@ void null_stream_rules() {
     {
         TestPool pool(kFollow);
         FreedBehindLatch freed(pool, blocking);
-        OK(infinirtMemsetAsync(freed.rest, 0, 1, nullptr));  // work behind the free
+        OK(infinirtMemsetAsync(freed.rest, 0, 1, nullptr));  // work after the free
         CHECK(pool.gets(other, freed.memory));
     }
     {
-        // A free in the null stream is something done there, too, from whatever pool.
+        // A free in the null stream counts as work there, whatever the pool.
         TestPool pool(kFollow), another(kNone);
         void *small = another.take(nullptr);
         FreedBehindLatch freed(pool, blocking);
@@ -223,7 +223,7 @@ void null_stream_rules() {
         CHECK(pool.take(other) == freed.memory);
         OK(infinirtMemsetAsync(freed.memory, 0, kBytes, other));
         give_time();
-        FAILS(infinirtStreamQuery(other), infinirtErrorNotReady);  // it does come behind the latch
+        FAILS(infinirtStreamQuery(other), infinirtErrorNotReady);  // it does follow the latch
         freed.open();
         OK(infinirtStreamSynchronize(other));
         OK(infinirtFree(freed.memory));
@@ -233,7 +233,7 @@ void null_stream_rules() {
         void *memory = pool.take(nullptr), *rest = pool.take(nullptr, TestPool::kLimit - kBytes);
         Latch latch;
         OK(infinirtLaunchHostFunc(blocking, Latch::hold, &latch));
-        OK(infinirtFreeAsync(memory, nullptr));  // comes behind the blocking stream's latch
+        OK(infinirtFreeAsync(memory, nullptr));  // follows the blocking stream's latch
         CHECK(!pool.gets(apart, memory));
         CHECK(pool.take(other) == memory);
         // So does whatever that stream does next.
@@ -263,8 +263,8 @@ void null_stream_rules() {
     }
 }
 
-// A free behind a wait is not done before what the stream waits for, though nothing else was
-// submitted to it.
+// A free after a wait is not done before the awaited work, even if nothing else was submitted to
+// the stream.
 void free_behind_a_wait() {
     Stream a, b, c;
     Event event;
@@ -283,7 +283,7 @@ void free_behind_a_wait() {
     OK(infinirtFree(rest));
 }
 
-// Memory freed in a stream that is gone is not lost, and not handed out too early.
+// Memory freed in a destroyed stream is not lost, and not reused too early.
 void destroyed_stream() {
     Stream a, b;
     TestPool pool(kFollow | kOpportunistic);

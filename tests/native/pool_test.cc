@@ -60,7 +60,7 @@ void accounting() {
     set(pool, infinirtMemPoolAttrUsedMemHigh, 0);
     CHECK_EQ(get(pool, infinirtMemPoolAttrUsedMemHigh), 0);
 
-    // The threshold is 0: a synchronisation gives everything back.
+    // The threshold is 0: a synchronisation frees everything.
     OK(infinirtStreamSynchronize(nullptr));
     CHECK_EQ(reserved(pool), 0);
     CHECK_EQ(get(pool, infinirtMemPoolAttrReservedMemHigh), most);
@@ -120,7 +120,7 @@ void limits() {
     char *b = allocate(pool, kMiB);
     OK(infinirtFreeAsync(a, nullptr));
     OK(infinirtFreeAsync(b, nullptr));
-    // Both chunks are too small, so they are given up for a larger one.
+    // Both chunks are too small, so they are freed for a larger one.
     a = allocate(pool, 5 * kMiB);
     OK(infinirtFreeAsync(a, nullptr));
     OK(infinirtMemPoolDestroy(pool));
@@ -159,7 +159,7 @@ void mixed_allocation_and_free() {
     CHECK_EQ(used(pool), 0);
     FAILS(infinirtFree(memory), kInvalid);
 
-    // Memory of Malloc goes when the stream gets there.
+    // Memory of Malloc is freed when the stream gets there.
     infinirtStream_t stream;
     OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
     void *plain, *pinned;

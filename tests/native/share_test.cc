@@ -1,4 +1,4 @@
-// Several devices and several processes: peer copies, memory and events handed to a child process.
+// Several devices and several processes: peer copies, memory and events passed to a child process.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,7 +86,7 @@ void peer_copies() {
     OK(infinirtFree(b));
 }
 
-// MemcpyPeer comes behind earlier work of both devices and before later work, and the host does not
+// MemcpyPeer is ordered after earlier and before later work of both devices, and the host does not
 // wait.
 void peer_copy_is_ordered_with_both_devices() {
     void *a = allocate_on(0, 64), *b = allocate_on(1, 64);
@@ -126,7 +126,7 @@ void pool_access() {
     OK(infinirtMemPoolGetAccess(&flags, pool, &access.location));
     CHECK_EQ(flags, infinirtMemAccessFlagsProtReadWrite);
     FAILS(infinirtDeviceSetMemPool(1, pool), kInvalid);
-    // An allocation in a stream of device 1 comes from the pool of device 0 if that is asked for.
+    // An allocation in a stream of device 1 comes from the pool of device 0 on request.
     infinirtStream_t stream;
     OK(infinirtSetDevice(1));
     OK(infinirtStreamCreate(&stream));

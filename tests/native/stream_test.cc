@@ -45,8 +45,7 @@ void work_waits_for_its_stream_only() {
     FAILS(infinirtStreamDestroy(nullptr), infinirtErrorInvalidResourceHandle);
 }
 
-// Work in the null stream waits for blocking streams and they for it; non-blocking streams take no
-// part.
+// The null stream and blocking streams wait for each other; non-blocking streams do not.
 void null_stream_rules() {
     infinirtStream_t blocking = make_stream(infinirtStreamDefault), free_running = make_stream();
     std::atomic<int> count{0};
@@ -88,7 +87,7 @@ void events_order_streams() {
     FAILS(infinirtEventQuery(event), infinirtErrorNotReady);
     FAILS(infinirtStreamQuery(b), infinirtErrorNotReady);
     CHECK_EQ(count.load(), 0);
-    OK(infinirtEventDestroy(event));  // in use: CUDA's rule lets it go at once
+    OK(infinirtEventDestroy(event));  // in use: destroyed immediately, as in CUDA
     latch.open();
     OK(infinirtStreamSynchronize(b));
     CHECK_EQ(count.load(), 1);
@@ -214,7 +213,7 @@ void capture_rules() {
     std::thread([&] { ends_with(a, infinirtErrorStreamCaptureWrongThread); }).join();
     ends_with(a, infinirtErrorIllegalState);
 
-    // The null stream beside a captured blocking stream.
+    // The null stream while a blocking stream is captured.
     OK(infinirtStreamBeginCapture(blocking, infinirtStreamCaptureModeRelaxed));
     FAILS(infinirtLaunchHostFunc(nullptr, add_one, &count), infinirtErrorStreamCaptureImplicit);
     ends_with(blocking, infinirtErrorStreamCaptureInvalidated);
