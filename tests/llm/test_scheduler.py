@@ -16,7 +16,7 @@ from infinicore.llm.scheduler import Scheduler
 ARRIVALS = st.lists(
     st.tuples(
         st.integers(0, 12),  # the step of its arrival
-        st.lists(st.integers(0, 1), min_size=1, max_size=23),  # few different tokens: prefixes
+        st.lists(st.integers(0, 1), min_size=1, max_size=23),  # makes common prefixes
         st.integers(1, 12),  # tokens of the output
         st.one_of(st.none(), st.integers(0, 20)),  # the step of its cancellation
     ),

@@ -41,7 +41,7 @@ void legacy_excludes_blocking_streams() {
 }
 
 // The same for copies of a thread that has a legacy stream for itself most of the time and so takes
-// a shorter path: on the second device, where no other thread came first.
+// a shorter path: on the second device, which no other thread has used.
 void quick_copies_exclude_blocking_streams() {
     constexpr size_t kBytes = 256 << 10;  // the longest that take it
     char *patterns = allocate(2 * kBytes);

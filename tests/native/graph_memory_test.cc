@@ -68,7 +68,7 @@ void life_of_an_allocation() {
     OK(infinirtStreamSynchronize(stream));
     CHECK_EQ(first_byte(memory), 3);
     OK(infinirtFreeAsync(memory, stream));
-    OK(infinirtDeviceSynchronize());  // also for what the device lets go of behind the last launch
+    OK(infinirtDeviceSynchronize());  // for memory released after the last launch
     OK(infinirtDeviceGraphMemTrim(0));
     CHECK_EQ(amount(infinirtGraphMemAttrReservedMemCurrent), 0);
     FAILS(infinirtFree(memory), infinirtErrorInvalidValue);

@@ -1,4 +1,4 @@
-"""Arguments that no module can be made of are refused by its constructor, as torch's are."""
+"""Invalid arguments are rejected by a module's constructor, as in torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`infinicore.nn.init`: distributions, and what they are given."""
+"""`infinicore.nn.init`: distributions and their arguments."""
 
 from __future__ import annotations
 

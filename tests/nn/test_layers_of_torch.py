@@ -19,7 +19,7 @@ SIZES = {1: (7,), 2: (7, 6), 3: (5, 6, 4)}
 
 
 def compare(name: str, args: Any, keywords: Any, *sizes: tuple[int, ...]) -> None:
-    """The module with the same weights gives what torch's gives."""
+    """The module with the same weights gives the same result as torch's."""
     torch = need("torch")
     theirs = getattr(torch.nn, name)(*args, **keywords).eval()
     for key, value in theirs.state_dict().items():
@@ -34,7 +34,7 @@ def compare(name: str, args: Any, keywords: Any, *sizes: tuple[int, ...]) -> Non
     got = ours(*map(put, inputs))
     pairs = zip(got, wanted, strict=True) if isinstance(wanted, tuple) else [(got, wanted)]
     for one, two in pairs:
-        # Sums of large numbers may be small: what is allowed follows the largest result.
+        # Sums of large numbers may be small, so the tolerance is relative to the largest result.
         slack = 1e-5 * max(1.0, float(two.abs().max()) if two.numel() else 0.0)
         assert np.allclose(one.numpy(force=True), two.numpy(), rtol=1e-4, atol=slack)
 

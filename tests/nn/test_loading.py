@@ -1,4 +1,4 @@
-"""Files of weights: what is written is read back, and is what the format says."""
+"""Weight files: what is written is read back, and conforms to the format."""
 
 from __future__ import annotations
 
@@ -127,14 +127,14 @@ def test_a_short_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_truncated_while_it_is_loaded(tmp_path: Path) -> None:
-    """Before its pages are read: reading those that are gone would be SIGBUS."""
+    """Checked before pages are read: reading truncated ones would raise SIGBUS."""
     path = tmp_path / "weights.safetensors"
     source = nn.Linear(512, 512, bias=False)
     nn.save_safetensors(source, path)
     size = path.stat().st_size
 
     class Truncating(dict[str, str]):
-        """Names are asked for between mapping the file and copying its tensors."""
+        """Names are requested between mapping the file and copying its tensors."""
 
         def items(self) -> Any:
             os.truncate(path, 4096)

@@ -39,7 +39,7 @@ def compare(name: str, inputs: list[Any], **keywords: Any) -> None:
     theirs = getattr(torch.nn, name)(**keywords)
     given = {key: put(v) if hasattr(v, "numpy") else v for key, v in keywords.items()}
     ours = getattr(nn, name)(**given)
-    if "Distance" not in name:  # torch's shows the function, which is a module there
+    if "Distance" not in name:  # torch's repr shows the function, which is a module there
         assert repr(ours) == repr(theirs)
     assert list(ours.state_dict()) == list(theirs.state_dict())
     wanted = theirs(*map(torch.from_numpy, inputs))
@@ -76,7 +76,7 @@ def test_older_arguments() -> None:
 
 
 def read(logs: Any, target: list[int], blank: int = 0) -> float:
-    """-log of the sum over all paths that read as the target."""
+    """-log of the sum over all paths that decode to the target."""
     import itertools
 
     total = 0.0

@@ -1,4 +1,4 @@
-"""Modules: what they register, their state, hooks, moves and text."""
+"""Modules: registration, state, hooks, moves and repr."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Tied(nn.Module):
         self.first = nn.Linear(3, 3)
         self.second = nn.Linear(3, 3)
         self.second.weight = self.first.weight
-        self.first.weight.copy_(infinicore.eye(3))  # it is made without values
+        self.first.weight.copy_(infinicore.eye(3))  # it is created without values
         self.register_buffer("scale", infinicore.ones(3))
         self.sizes = [1, 2]
 

@@ -1,4 +1,4 @@
-"""Layers that are shared out among ranks: results and checkpoints are those of the plain ones."""
+"""Tensor-parallel layers: results and checkpoints equal those of the plain layers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def filled(module: Any) -> Any:
 
 
 class Model(nn.Module):
-    """A model out of plain layers, or of parallel ones."""
+    """A model of plain or parallel layers."""
 
     def __init__(self, comm: ccl.Communicator | None = None, parallel: bool = False) -> None:
         super().__init__()
@@ -85,7 +85,8 @@ def assert_near(got: Any, exact: Any, length: int, terms: Any, roundings: int = 
 
 
 def assert_is_of(got: Any, state: dict[str, Any]) -> None:
-    """What the model gives; an activation is no larger than its argument, and at most 1.1 steep."""
+    """The model's result; an activation is no larger than its argument, and its slope is at most
+    1.1."""
     terms = 1.1 * expected(state, np.abs, lambda x: x)
     assert_near(got, expected(state), LENGTH, terms)
 
@@ -155,7 +156,7 @@ def test_embeddings_of_any_shape() -> None:
             for kind in (np.int64, np.int32):
                 got = layer(infinicore.tensor(ids.astype(kind)))
                 assert np.array_equal(got.numpy(force=True), table[ids].reshape(*ids.shape, 4))
-        if ON_HOST:  # elsewhere nobody looks at values
+        if ON_HOST:  # values are not checked on other devices
             with pytest.raises(IndexError, match="VocabParallelEmbedding"):
                 layer(tensor(np.array([10])))
 

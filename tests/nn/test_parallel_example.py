@@ -39,7 +39,7 @@ def check(said: str, ranks: int) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_threads(ranks: int) -> None:
-    """Three ranks do not divide the four heads of keys: one has two of them."""
+    """Three ranks do not divide the four key heads: one has two of them."""
     words = ("--weights", "random", "--tokens", "6", "--ranks", str(ranks))
     check(run(SCRIPT, *words), ranks)
 
@@ -66,7 +66,7 @@ def test_a_file_of_weights(tmp_path: Path) -> None:
 
 
 def write(gguf: Any, numpy: Any, path: Path) -> None:
-    """Six heads for three of keys, a head that is the embedding."""
+    """Six query heads for three key heads, with an output head tied to the embedding."""
     hidden, wide, vocab, layers = 48, 64, 100, 2
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_block_count(layers)

@@ -1,4 +1,4 @@
-"""Whether a call gives what torch gives: the kind of the first difference, and a message."""
+"""Compares a call with torch's: the kind of the first difference, and a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .samples import (
 )
 
 RIGHT = ("right", "")
-SEEDS = 12  # so many equal results, and a function is not random
+SEEDS = 12  # a function with this many equal results is not random
 # torch's own bounds between two right results: a few units of the last place.
 BOUNDS = {
     torch.float16: (1e-3, 1e-5),
@@ -94,7 +94,7 @@ def _structure(expected: Any, made: Any) -> tuple[str, str] | None:
 
 
 def _views(theirs: Call, expected: Any, ours: Call, made: Any) -> tuple[str, str] | None:
-    """A result in the memory of an argument lies where torch's does, and no other does."""
+    """A result aliases an argument exactly where torch's does."""
     places = list(zip(tensors(theirs), tensors(ours), strict=True))
     for a, b in zip(leaves(expected), leaves(made), strict=True):
         if not isinstance(a, torch.Tensor) or a.numel() == 0:
@@ -162,7 +162,7 @@ def _exact(operator: Operator, call: Call, one_value: Callable[[Any], Any]) -> l
 def _close_to(
     exact: Any, theirs: torch.Tensor, ours: torch.Tensor, relative: float, absolute: float
 ) -> bool:
-    """No further from the result in double precision than twice torch's worst element."""
+    """The error against double precision is at most twice torch's largest error."""
     if not isinstance(exact, torch.Tensor) or exact.shape != ours.shape:
         return False
     kind = torch.complex128 if exact.is_complex() else torch.float64
@@ -186,7 +186,7 @@ def _worst(a: torch.Tensor, b: torch.Tensor) -> str:
 
 
 def _is_random(operator: Operator, call: Call) -> bool:
-    """torch gives another result with another seed, or memory that nobody wrote."""
+    """torch's result depends on the seed, or contains uninitialised memory."""
     if "empty" in operator.info.name:
         return True
     function = operator.theirs
@@ -208,7 +208,7 @@ def _is_random(operator: Operator, call: Call) -> bool:
 
 
 def refuses(operator: Operator, call: Call) -> tuple[str, str]:
-    """What torch refuses is refused."""
+    """Calls that torch rejects are rejected."""
     try:
         run(operator.theirs, change_call(twin, call))
         return "skipped", "torch accepts it"
@@ -218,7 +218,7 @@ def refuses(operator: Operator, call: Call) -> tuple[str, str]:
         run(operator.ours, our_call(change_call(twin, call)))
     except Exception as error:
         refusals = (TypeError, ValueError, RuntimeError, IndexError)
-        # An unbound method of something that is no tensor finds no attribute.
+        # An unbound method of a non-tensor raises AttributeError.
         if isinstance(error, refusals) or not isinstance(call.input, torch.Tensor):
             return RIGHT
         return "error", f"torch: {theirs}; ours: {type(error).__name__}: {error}"

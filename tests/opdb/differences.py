@@ -1,4 +1,4 @@
-"""What differs from torch on purpose, with the reason.
+"""Intentional differences from torch, with the reason.
 
 A row of the operator database is explained by the first difference whose every given field fits. A
 difference names the operators in which it occurs, or one as an example."""

@@ -1,4 +1,5 @@
-"""docs/differences_from_torch.md: the table of differences, and what no operator database shows.
+"""docs/differences_from_torch.md: the table of differences, and those that the operator database
+cannot show.
 
 python -m tests.opdb.page        writes the page
 """
@@ -29,7 +30,7 @@ OTHERS = {
     "special.laguerre_polynomial_l": "NaN above degree 32,768, as Legendre's; torch takes any",
     "manual_seed": "the same seed gives different numbers from torch's",
 }
-# Names of torch that there are none of here: patterns of functions and of methods.
+# Names of torch that are missing here: patterns of functions and of methods.
 LEFT_OUT = {
     "gradients, and what only training needs": (
         "retain_grad register_hook register_post_accumulate_grad_hook grad_dtype output_nr"

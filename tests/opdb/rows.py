@@ -13,7 +13,7 @@ from typing import Any
 
 from kit.process import environment
 
-SAMPLES = 3  # of an operator and dtype, unless the whole database is asked for
+SAMPLES = 3  # of an operator and dtype, unless the whole database is requested
 TORCH = "2.13"  # the version whose database the table of differences is about
 
 
@@ -38,7 +38,7 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        # A worker's share of the cores is one, and its own messages would fill the report.
+        # A worker uses one core, and its own messages would fill the report.
         self._process: Any = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker"],
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""torch's operator database, and what of it infinicore has a function for.
+"""torch's operator database, limited to functions that infinicore has.
 
 Needs torch: imported only by the worker process."""
 
@@ -22,7 +22,7 @@ SEED = 7  # of the samples' values
 
 @dataclass(frozen=True)
 class Call:
-    """One call: of torch with its tensors, or of infinicore with what `to_ours` makes of them."""
+    """One call: of torch with its tensors, or of infinicore with those converted by `to_ours`."""
 
     input: Any
     args: tuple[Any, ...]
@@ -31,7 +31,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Operator:
-    """An entry of the database, as a function or as the method that works in place."""
+    """An entry of the database, as a function or as the in-place method."""
 
     name: str  # as the table prints it
     info: Any  # torch's OpInfo
@@ -43,7 +43,7 @@ class Operator:
         return [name for name in DTYPES if getattr(torch, name) in supported]
 
     def samples(self, dtype: str) -> Iterator[tuple[Call, Callable[[Any], Any]]]:
-        """Calls, and for each what makes of a result the part that has one right value."""
+        """Calls, each with a function that extracts the deterministic part of a result."""
         torch.manual_seed(SEED)
         for sample in self.info.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False):
             if not (self.name.endswith("_") and sample.broadcasts_input):
@@ -91,7 +91,7 @@ def _ours(info: Any) -> Any:
 
 
 class _Functions:
-    """infinicore, with methods as functions: torch has these as both."""
+    """infinicore, with methods as functions: torch has both forms."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(infinicore, name, None) or getattr(infinicore.Tensor, name)
@@ -155,8 +155,8 @@ def wide(value: Any) -> Any:
 
 
 def our_call(call: Call) -> Call:
-    """The call with our tensors. There are no gradients and one layout: where torch's arguments ask
-    for nothing else, they are left out."""
+    """The call with our tensors. infinicore has no gradients and one layout: arguments of torch
+    that only request these are dropped."""
     made = change_call(to_ours, call)
     for name, value in (("requires_grad", False), ("layout", torch.strided)):
         if name in made.kwargs and made.kwargs[name] in (None, value):

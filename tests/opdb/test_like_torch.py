@@ -1,5 +1,5 @@
 """infinicore's functions against torch's operator database: values, dtypes, shapes, strides of
-views, and refusals. What differs is in the table of differences, and nothing in it is out of date.
+views, and errors. All differences are in the table of differences, which has no obsolete entries.
 
 A few samples of each operator and dtype run, drawn with the run's seed; --exhaustive runs all of
 them (some minutes), as `python -m tests.opdb --all` does."""

@@ -1,4 +1,4 @@
-"""The page of differences is that of the tables, and what it says is so."""
+"""The page of differences matches the tables, and its statements are correct."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from .samples import operators, text
 
 
 def serve(name: str, dtype: str, most: int | None, seed: int) -> None:
-    """All samples of an operator in one dtype, or so many of them; "error" is torch's samples of
-    refused calls."""
+    """All samples of an operator in one dtype, or at most this many; "error" stands for torch's
+    samples of rejected calls."""
     operator = operators()[name]
     if dtype == "error":
         calls = [(call, None) for call in operator.error_samples()]

@@ -37,7 +37,7 @@ UNREAD = "not read"
 
 WILD = {"wild": 0xDEAD0000, "ones": (1 << 64) - 1, "misaligned": 0xDEAD0001}
 NUMBERS = {"NaN": float("nan"), "infinite": float("inf"), "huge": 1.7e308, "negative": -1.0}
-MOST_WORKSPACE = 1 << 28  # more is not asked for
+MOST_WORKSPACE = 1 << 28  # more is not requested
 
 
 class Case(NamedTuple):
@@ -98,7 +98,7 @@ class UnreadError(Exception):
 
 
 class Scene:
-    """A case that is allowed, with everything that a bad argument may need."""
+    """A valid case, with everything that a bad argument may need."""
 
     def __init__(self, rt: Any, operator: Operator) -> None:
         self.rt, self.operator, self.make = rt, operator, Maker(rt)
@@ -162,7 +162,7 @@ class Scene:
         return WILD.get(value)
 
     def listed(self, value: str, good: Any) -> Any:
-        """An array of handles, of which one is bad."""
+        """An array of handles, one of which is bad."""
         if not value.endswith(" item"):
             return WILD.get(value)
         items = list(good)
@@ -179,7 +179,7 @@ class Scene:
         if param.kind == "text":
             return self.kept(b"nonsense" if value == "nonsense" else b"x" * 5000)
         if param.kind in ("list", "numbers"):
-            # As long as the good one, since nobody could know that it is shorter.
+            # As long as the good one, because a shorter one could not be detected.
             item = -7 if value == "negative items" else 1 << 30
             if param.element in ("uint8_t", "bool", "char"):
                 item = 255 if item > 0 else 0
@@ -215,7 +215,7 @@ class Scene:
         return status
 
     def run_made(self, made: Any) -> None:
-        """An attribute was taken: it must not crash the run either. The data still fit."""
+        """An accepted attribute must not crash the run either. The data still fit."""
         size = ctypes.c_size_t()
         if self.operator.workspace:
             self.calls["workspace"](made, ctypes.byref(size))

@@ -1,8 +1,9 @@
-"""A few cases of each operator that together take a device's back end through its kernels.
+"""A few cases of each operator that together reach all kernels of a device's back end.
 
 A device compiles a kernel for element types, sizes and layouts: so an operator has a small case,
-one with many elements, and one of another type whose tensors are transposed. What these do not
-reach is listed. Used where kernels are compiled without a device, and under compute-sanitizer.
+one with many elements, and one of another type whose tensors are transposed. Cases for kernels that
+these do not reach are listed. Used where kernels are compiled without a device, and under
+compute-sanitizer.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class KernelCase:
     seed: int = 0
     symbols: Mapping[str, int | Sequence[int]] = field(default_factory=dict)  # of a large case
     attributes: Mapping[str, int | list[int]] = field(default_factory=dict)
-    attention: str = ""  # INFINI_CUDA_ATTENTION: the kernel that is asked for
+    attention: str = ""  # INFINI_CUDA_ATTENTION: the requested kernel
 
     @property
     def label(self) -> str:
@@ -71,14 +72,14 @@ class KernelCase:
         return Draw(REGISTRY[self.operator], rules, self.dtype, self.size, self.seed)
 
     def run(self, make: Maker) -> None:
-        """Once, without a look at the results."""
+        """Runs once, without checking the results."""
         trial = Trial(make, self.draw(), *self.rules)
         if trial.described.status != SUCCESS:
             raise RuntimeError(f"{trial.described.status}: {make.rt.message()}")
         trial.load(trial.data(1))
         if not trial.operator.host_result:
             trial.run(None)
-        else:  # results in memory of the host, whose addresses and sizes are handed over
+        else:  # results in host memory, returned by address and size
             pointers = trial.operator.runs[trial.described.run_number].pointers
             given = {p.name: trial.tensors.get(p.tensor) for p in pointers}
             cells = {name: ctypes.c_uint64() for name, placed in given.items() if placed is None}
@@ -89,8 +90,8 @@ class KernelCase:
         make.rt.DeviceSynchronize()
 
 
-# Kernels of attention that are chosen for long sequences, or where one is asked for by name. Plans
-# are kept: so no two cases have the same sizes.
+# Attention kernels that are chosen for long sequences, or requested by name. Plans are cached, so
+# no two cases have the same sizes.
 DECODE = {"B": 2, "Hkv": 1, "Hq": 2, "Lq": 3, "Lk": 1100, "D": 72}
 PREFILL = {"B": 1, "Hkv": 1, "Hq": 3, "Lq": 90, "Lk": 270, "D": 128}
 PAGED = {"Hkv": 1, "Hq": 20, "S": 2, "R": 16, "D": 64, "E": 64, "M": 40, "N": 50}

@@ -1,4 +1,4 @@
-"""What the tests of definitions share: values, calling a definition, comparing."""
+"""Shared by the tests of definitions: values, calling a definition, comparing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pairs(numbers: tuple[float, ...] = WILD) -> list[Any]:
 
 
 def call(name: str, *tensors: Any, **attributes: Any) -> list[Any]:
-    """What the definition gives, as a list."""
+    """The results of the definition, as a list."""
     checked.add(name)
     operator = REGISTRY[name]
     names = [tensor.name for tensor in operator.inputs]

@@ -1,4 +1,4 @@
-"""Every function of every operator with one bad argument after the other: a status and a message.
+"""Every function of every operator with each bad argument: a status and a message.
 
 The calls are made in processes of their own; bad_calls.py has the values. A process that dies is
 charged to the call that it died in, and the rest is done by the next.
@@ -55,7 +55,7 @@ def answers_of(part: int, cases: list[Case]) -> dict[int, dict[str, Any]]:
 
 
 def must_be_refused(case: Case) -> bool:
-    """Is the value wrong whatever the operator does? Numbers may have a meaning for some."""
+    """Whether the value is wrong for every operator. Numbers may be valid for some."""
     operator = REGISTRY[case.operator]
     if case.value in WRONG:
         return True

@@ -1,4 +1,4 @@
-"""What the default selection of combinations covers."""
+"""Coverage of the default selection of combinations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_pairs_that_are_not_allowed_are_no_hindrance() -> None:
 
 @pytest.mark.parametrize("operator", SUPPORTED, ids=lambda operator: operator.name)
 def test_every_operator(operator: Operator) -> None:
-    """With every element type, layout and size that it takes, and these in all pairs."""
+    """With every supported element type, layout and size, and all pairs of these."""
     fits = [each for each in itertools.product(LAYOUTS, SIZES) if applies(operator, *each)]
     product = itertools.product(dtypes_of(operator), fits)
     rows = tuple((dtype, layout, size) for dtype, (layout, size) in product)
@@ -47,7 +47,8 @@ def test_every_operator(operator: Operator) -> None:
 
 
 class Config:
-    """Of pytest, with the options that a run is given, and what pytest-xdist gives its workers."""
+    """A pytest configuration with the options of a run, and those that pytest-xdist passes to its
+    workers."""
 
     def __init__(self, given: int | None = None, worker: dict[str, int] | None = None) -> None:
         self.given, self.workerinput = given, worker or {}

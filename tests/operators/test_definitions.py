@@ -44,7 +44,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 def test_unary(name: str) -> None:
     x = np.concatenate([np.array(WILD, float), values(2000), np.linspace(-1, 1, 101)])
     (ours,) = call(name, x)
-    # Of gelu's tails torch has as little as 1 + erf(x) leaves.
+    # In gelu's tails torch has only the digits that 1 + erf(x) leaves.
     same(ours, UNARY[name](torch.from_numpy(x)), rtol=1e-10, atol=1e-15)
 
 
@@ -53,7 +53,7 @@ def test_binary(name: str) -> None:
     for a, b in (pairs(), (values(999), values(999, seed=1))):
         (ours,) = call(name, a, b)
         theirs = BINARY[name](*tensors([a, b]))
-        if name in ("floor_divide", "fmod"):  # torch gives up where the quotient is huge
+        if name in ("floor_divide", "fmod"):  # torch gives NaN where the quotient is huge
             with np.errstate(all="ignore"):
                 known = (np.abs(a / b) < 1e15) & np.isfinite(b)
             ours, theirs = ours[known], theirs[known]
@@ -266,14 +266,14 @@ SINGLE = (*WILD, 90.0, -90.0, 1e-30, 1e38, -1e38, 3e38, 1e-39)
 
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_holds_in_float32(name: str) -> None:
-    """Back ends compute in F32: nothing that the result is made of may overflow on the way."""
+    """Back ends compute in F32: intermediate results must not overflow."""
     with np.errstate(all="ignore"):
         numbers = tuple(np.array(SINGLE, np.float32).tolist())
         arrays = pairs(numbers)[: 1 if name in UNARY else 2]
         definition = REGISTRY[name].definition
         ours = np.asarray(definition(*(a.astype(np.float32) for a in arrays)))
         exact = np.asarray(definition(*arrays)).astype(np.float32)
-    if name == "swiglu":  # silu(-90) is 0 in F32, as in torch; huge numbers times that are not
+    if name == "swiglu":  # silu(-90) is 0 in F32, as in torch, so huge numbers times it differ
         ours, exact = (some[np.abs(arrays[0]) < 1e9] for some in (ours, exact))
     if name not in ("floor_divide", "fmod"):  # exact in C++, not so in NumPy's F32
         np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-6)

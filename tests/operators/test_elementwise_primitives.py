@@ -1,4 +1,4 @@
-"""Elementwise primitives: their definitions against torch, and what the usual cases cannot show:
+"""Elementwise primitives: their definitions against torch, and what the usual cases do not cover:
 every pair of element types of a cast, results to the last bit, integers of 64 bits."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_unary(name: str) -> None:
 def test_binary(name: str) -> None:
     for a, b in (pairs(), (values(999), values(999, seed=1))):
         ours, theirs = call(name, a, b)[0], BINARY[name](*tensors([a, b]))
-        if name == "remainder":  # torch gives up where the quotient is huge
+        if name == "remainder":  # torch gives NaN where the quotient is huge
             with np.errstate(all="ignore"):
                 known = (np.abs(a / b) < 1e15) & np.isfinite(b)
             ours, theirs = ours[known], theirs[known]
@@ -59,7 +59,7 @@ def test_binary(name: str) -> None:
 def test_integers(name: str, dtype: type) -> None:
     numbers = np.array([1, 2, 3, 5, 6, 7, 11, 100, 255, 253, 251], np.int64).astype(dtype)
     a, b = (grid.reshape(-1) for grid in np.meshgrid(numbers, numbers))
-    if name == "lcm":  # beyond the range there is no right answer
+    if name == "lcm":  # out of range there is no correct result
         least = np.lcm(a.astype(np.int64), b.astype(np.int64))
         inside = least <= np.iinfo(dtype).max
         a, b = a[inside], b[inside]
@@ -117,7 +117,7 @@ def test_casts_of_floats() -> None:
 
 
 def exactly(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    """Every bit but those of NaN."""
+    """All bits except those of NaN."""
     for name, wanted in expected.items():
         dtype, result = draw.dtypes[name], got[name]
         wanted = np.broadcast_to(np.asarray(wanted), result.shape)
@@ -241,7 +241,7 @@ def test_arange_of_integers(make: Maker, dtype: str, start: float, step: float) 
 
 @pytest.mark.parametrize("dtype", ["F16", "BF16", "F32", "F64"])
 def test_arange_counts_far(make: Maker, dtype: str) -> None:
-    """Beyond 2^24 F32 has no room for what is added up."""
+    """Above 2^24, F32 cannot represent the sums exactly."""
     rules = {
         "symbols": {"N": (3000,)},
         "attributes": {"start": (2.0**25 + 1,), "step": (1.0,)},

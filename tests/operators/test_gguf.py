@@ -1,5 +1,5 @@
 """Weights of GGUF files: all formats against the package gguf where it is installed, products
-against their definition, and results of a row that do not depend on the rows beside it."""
+against their definition, and results of a row that do not depend on the other rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def linear(x: np.ndarray, packed: np.ndarray, format: int, **more: Any) -> np.nd
 
 
 def length(format: int) -> int:
-    """Of rows: no multiple of 256 where the format allows it."""
+    """Row sizes: not a multiple of 256 where the format allows it."""
     return 512 if GGUF_BLOCKS[format][0] == 256 else 608
 
 
@@ -141,8 +141,8 @@ def test_what_is_no_number_spoils_its_row_only(format: int, rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [1, 6])
 def test_rounding_of_the_input(rows: int) -> None:
-    """With weights that are 1 in one column a result is the rounded element: ties, the largest,
-    numbers too small to be scaled."""
+    """With weights that are 1 in one column, a result is the rounded element: ties, the largest
+    values, and values too small to be scaled."""
     packed = np.zeros((32, 34), np.uint8)
     packed[:, 1] = 60  # float16 1.0
     packed[:, 2:] = np.eye(32, dtype=np.uint8)

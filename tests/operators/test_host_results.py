@@ -1,4 +1,4 @@
-"""Operators that hand over results in memory of their own: argwhere and masked_select."""
+"""Operators that return results in memory that they allocate: argwhere and masked_select."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE = [(dtype, kind) for dtype in DTYPES for kind in (KINDS if dtype == "F32" el
 
 
 def mostly_zero(draw: Draw, shape: tuple[int, ...]) -> object:
-    """Zeros of both signs among other numbers."""
+    """Zeros of both signs among other values."""
     if draw.main in ("C16", "C32"):  # kept as bits
         signs = {"C16": (0, 0x80, 0x8000, 0x8080), "C32": (0, 0x8000, 2**31, 2**31 + 0x8000)}
         others = draw.integers(1, 100, shape)

@@ -1,4 +1,4 @@
-"""The definitions of operators that pick and scatter by indices, against torch."""
+"""The definitions of gather and scatter operators, against torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear algebra on matrices, or batches of them, that a device's vendor may have a library for."""
+"""Linear algebra on matrices, or batches of them, for which a vendor's library may be used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = Callable[[Draw, Shape], Any]
 
 
 def regular(draw: Draw, shape: Shape) -> Any:
-    """Matrices whose determinants are in the range of F32, with rows in any order."""
+    """Matrices whose determinants are in the range of F32, with permuted rows."""
     rows, n = shape[-2:]
     near = 1.02 * np.eye(rows, n) + draw.normal(shape) * 0.3 / np.sqrt(n)
     return near[..., draw.rng.permutation(rows), :]
@@ -144,20 +144,20 @@ def with_nan(draw: Draw, shape: Shape) -> Any:
 
 
 def with_nan_in_a_corner(draw: Draw, shape: Shape) -> Any:
-    """Positive definite matrices, but for the first one."""
+    """Positive definite matrices, except the first one."""
     x = np.broadcast_to(np.eye(*shape[-2:]), shape) * 4 + draw.normal(shape) * 0.01
     x.reshape(-1, *shape[-2:])[0, -1, 0] = np.nan
     return x
 
 
 def with_nan_above(draw: Draw, shape: Shape) -> Any:
-    """Where a symmetric matrix is not read."""
+    """The triangle of a symmetric matrix that is not read."""
     x = regular(draw, shape)
     x.reshape(-1, *shape[-2:])[0, 30, 100] = np.nan
     return x
 
 
-# Operator, symbols, values of the first input, what the results have of the first matrix.
+# Operator, symbols, values of the first input, expected results for the first matrix.
 WITHOUT: list[tuple[str, dict[str, Any], Values, dict[str, float]]] = [
     ("det", {"*B": (2,), "N": 192}, singular, {"y": 0.0}),
     ("det", {"*B": (2,), "N": 192}, with_nan, {"y": np.nan}),
@@ -178,7 +178,7 @@ WITHOUT: list[tuple[str, dict[str, Any], Values, dict[str, float]]] = [
 
 @pytest.mark.parametrize("case", WITHOUT, ids=lambda case: f"{case[0]}-{case[2].__name__}")
 def test_without_results(make: Maker, case: Any) -> None:
-    """The first matrix of a batch has none, the second one has."""
+    """The first matrix of a batch has no result, the second one has."""
     name, symbols, values, wanted = case
 
     def compare(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:

@@ -33,7 +33,7 @@ def test_square(sizes: tuple[int, ...]) -> None:
     same(call("matrix_exp", x)[0], torch.matrix_exp(t), **close)
     whole = positive(*sizes)
     for upper in (False, True):
-        # What is not read may be anything.
+        # Elements that are not read may have any value.
         spoilt = whole + (np.tril(values(*sizes), -1) if upper else np.triu(values(*sizes), 1))
         theirs = torch.linalg.cholesky(*tensors([whole]), upper=upper)
         same(call("cholesky", spoilt, upper=upper)[0], theirs, **close)
@@ -60,7 +60,7 @@ SINGULAR = {
 
 @pytest.mark.parametrize("name", SINGULAR)
 def test_singular(make: Maker, name: str) -> None:
-    """The middle one of three matrices has a pivot of 0; the others are as ever."""
+    """The middle one of three matrices has a pivot of 0; the others are unaffected."""
     inputs = {tensor.name for tensor in REGISTRY[name].inputs}
     middle = np.stack([np.eye(4), np.diag([1.0, 0.0, 1.0, 1.0]), np.eye(4)])
 

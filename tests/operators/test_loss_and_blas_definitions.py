@@ -148,7 +148,7 @@ def test_modified_rotations(d1: float, d2: float) -> None:
         implied = {-2.0: [1, 2, 3, 4], 0.0: [1, 4], 1.0: [2, 3]}.get(param[0], [])
         for i in range(1, 5):
             assert param[i] == (7 if i in implied else pytest.approx(theirs[i]))
-        if param[0] >= 0:  # what the rotation is for: x is all that is left
+        if param[0] >= 0:  # the purpose of the rotation: only x is left
             assert numbers[0] * numbers[2] ** 2 == pytest.approx(d1 * x * x + d2 * y * y)
 
 
@@ -156,7 +156,7 @@ def test_no_modified_rotation() -> None:
     d1, d2, x, param = call("rotmg", *(np.array([v]) for v in (-1.0, 2.0, 3.0, 4.0)), np.ones(5))
     assert param.tolist() == [-1, 0, 0, 0, 0]
     assert d1 == d2 == x == 0
-    for wild in (math.inf, math.nan):  # comes to an end
+    for wild in (math.inf, math.nan):  # terminates
         call("rotmg", *(np.array([v]) for v in (wild, wild, 1.0, 2.0)), np.ones(5))
 
 

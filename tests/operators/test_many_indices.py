@@ -1,5 +1,5 @@
-"""Indices, tokens and pairs in numbers for which back ends have other ways than for few, with many
-of them for one place: the last one stays, and sums are the same each time."""
+"""Indices, tokens and pairs in numbers for which back ends use other algorithms than for few, with
+many duplicates: the last one wins, and sums are deterministic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def numbers(low: int, high: int) -> Callable[[Draw, Shape], Any]:
     return lambda draw, shape: draw.integers(low, high, shape)
 
 
-# Operator, dtype, and what stands instead of its usual rules.
+# Operator, dtype, and replacements of its usual rules.
 CASES: list[tuple[str, str, dict[str, Any]]] = []
 for sizes, high in (((20000,), 20000), ((20000,), 7), ((3, 6000), 6000), ((6000, 3), 70)):
     seen = {"*S": (sizes,), "*U": lambda draw: draw["*S"]}

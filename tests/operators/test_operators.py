@@ -1,7 +1,7 @@
-"""Every operator, in every dtype and layout, against its definition: at once, on a stream,
+"""Every operator, in every dtype and layout, against its definition: without a stream, on a stream,
 captured, replayed with new data.
 
-Cases come from the declarations; what those cannot say is in cases/.
+Cases come from the declarations, with additional rules in cases/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def applies(operator: Operator, layout: str, size: str) -> bool:
 
 
 def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
-    """Elementwise operators may write to any input of the same shape and dtype; others say it."""
+    """Elementwise operators may write to any input of the same shape and dtype; others declare
+    it."""
     yield from operator.in_place.items()
     if operator.family != "elementwise":
         return
@@ -84,7 +85,8 @@ def test_operator(make: Maker, name: str, dtype: str, layout: str, size: str) ->
 
 
 def skip_refused(make: Maker, error: AssertionError) -> None:
-    """A back end that has an operator by its vendor's library says which cases that takes."""
+    """A back end that implements an operator by its vendor's library reports the supported
+    cases."""
     if "partial-operators" in make.rt.tags and REFUSED.search(str(error)):
         pytest.skip("not taken by the vendor's library")
 

@@ -1,4 +1,4 @@
-"""Indices, lengths and slots that point nowhere: no operator may leave its tensors."""
+"""Out-of-range indices, lengths and slots: no operator may access memory outside its tensors."""
 
 from __future__ import annotations
 

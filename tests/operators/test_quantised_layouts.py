@@ -41,7 +41,7 @@ class Weights:
 
     @property
     def centre(self) -> np.ndarray:
-        """Zero points of types that have a bias instead."""
+        """Zero points for types with a fixed bias."""
         return np.full((self.groups, N), 2 ** (self.bits - 1))
 
     def product(self, weights: np.ndarray) -> np.ndarray:
@@ -163,14 +163,14 @@ def test_awq_marlin_product(groups: int, bits: int, with_bias: bool) -> None:
 
 
 def mxfp4(draw: np.random.Generator, *shape: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Packed codes, scales, and what they mean."""
+    """Packed codes, scales, and the dequantised values."""
     codes = draw.integers(0, 16, shape)
     scales = draw.integers(122, 126, (*shape[:-1], shape[-1] // 32)).astype(np.uint8)
     return quantised.pack_mxfp4(codes), scales, quantised.dequantise_mxfp4(codes, scales)
 
 
 def test_mxfp4_codes() -> None:
-    """Every code with every scale that is a number, as far as float32 goes."""
+    """Every code with every finite scale in the range of float32."""
     codes = np.tile(np.arange(32) % 16, (255, 1))
     scales = np.arange(255, dtype=np.uint8).reshape(255, 1)
     out = ours(np.zeros((255, 32), np.float32))
@@ -207,6 +207,6 @@ def test_mxfp4_experts() -> None:
             active = gate / (1 + np.exp(-gate)) * up
             wanted[token] += float(share) * (down[expert] @ active)
             sizes[token] += float(share) * (np.abs(down[expert]) @ np.abs(active))
-    # An activation is right to a few units in the last place, and a sum of n terms to n of them.
+    # An activation is accurate to a few units in the last place, and a sum of n terms to n of them.
     bound = (inner + 8) * chosen * np.finfo(np.float32).eps * sizes
     assert np.all(np.abs(made - wanted) <= bound)

@@ -1,4 +1,4 @@
-"""Random numbers: the words that others compute, and what the numbers look like."""
+"""Random numbers: the words of other implementations, and the distribution of the numbers."""
 
 from __future__ import annotations
 

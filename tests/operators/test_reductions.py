@@ -1,5 +1,5 @@
 """Reductions against torch, through the package: NaN, infinities, ties, integers at their limits,
-nothing at all, every dimension and several of them, no dimensions, long rows."""
+empty tensors, every dimension and several of them, no dimensions, long rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def same(ours: Any, theirs: Any) -> None:
 
 
 def layouts(x: Any) -> list[Any]:
-    """The same numbers in other places."""
+    """The same values in another order."""
     wide = torch.stack([x, x], -1)[..., 0]
     back = tuple(reversed(range(x.ndim)))
     turned = x.permute(back).contiguous().permute(back)
@@ -74,7 +74,7 @@ def test_extremes(dtype: Any, shape: tuple[int, ...]) -> None:
                 same(op.amin(x, dim=dim, keepdim=keepdim), torch.amin(x, listed, keepdim=keepdim))
                 for name in ("argmax", "argmin"):
                     ours = getattr(op, name)(x, dim=dim, keepdim=keepdim)
-                    # NumPy promises the first one, torch only one.
+                    # NumPy guarantees the first one, torch any one.
                     theirs = np.asarray(getattr(np, name)(wide.double().numpy(), dim))
                     theirs = theirs.reshape(tuple(ours.shape))
                     same(ours, torch.from_numpy(theirs))

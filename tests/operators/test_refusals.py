@@ -1,5 +1,5 @@
-"""Bad calls, derived from the declarations: the status that the conventions name, and a sentence
-that says which function and which argument."""
+"""Bad calls, derived from the declarations: the conventional status, and a message that names the
+function and the argument."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Creation:
         assert self.make.rt.message().startswith(f"{self.operator.create_names[0]}: ")
 
     def tensors(self) -> list[tuple[Tensor, tuple[int, ...]]]:
-        """Those that are there, one by one."""
+        """The present ones, one by one."""
         shapes = self.draw.shapes
         found = [t for t in self.operator.tensors if isinstance(shapes[t.name], tuple)]
         return [(tensor, shapes[tensor.name]) for tensor in found]
@@ -103,7 +103,8 @@ def test_create(make: Maker, name: str) -> None:
 
 
 def wrong_dtypes(creation: Creation, tensor: Tensor) -> list[str]:
-    """One that no declaration allows there, unless others would have to be blamed for it."""
+    """A dtype that no declaration allows there, unless the error would be attributed to another
+    argument."""
     if tensor.same_as:
         fine = {creation.draw.dtypes[tensor.same_as]}
     else:

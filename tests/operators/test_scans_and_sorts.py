@@ -1,6 +1,6 @@
 """Running values, sorting, searching and counting against torch, through the package: NaN,
-infinities, ties, integers at their limits, every dimension and layout, nothing, no dimensions, and
-lines that several threads share."""
+infinities, ties, integers at their limits, every dimension and layout, empty tensors, no
+dimensions, and lines split over several threads."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_sort_of_numbers_with_few_digits(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_choices_among_few_of_many(dtype: Any) -> None:
     rng = np.random.default_rng(0)
-    # Numbers that repeat, and so many equal ones that they are not a few.
+    # Repeated values, some of them many times.
     for logits in (rng.standard_normal(5003), rng.integers(0, 40, 5003) / 8, np.ones(5003)):
         x = torch.from_numpy(logits).to(dtype)
         order = torch.sort(x, descending=True, stable=True).indices
@@ -108,7 +108,7 @@ def test_choices_among_few_of_many(dtype: Any) -> None:
                     x, random_val=chance, topp=topp, topk=topk, temperature=temperature
                 )
                 at = int((order == int(drawn)).nonzero())
-                # As near as sums in another precision tell.
+                # With the tolerance of sums in another precision.
                 assert sums[at] >= aim * (1 - 1e-5)
                 assert at == 0 or sums[at - 1] <= aim * (1 + 1e-5)
 

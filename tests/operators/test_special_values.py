@@ -1,7 +1,7 @@
-"""NaN, infinities, signed zeros, denormals, the largest numbers, and integers that wrap.
+"""NaN, infinities, signed zeros, denormals, the largest numbers, and integer overflow.
 
 With such inputs an intermediate result may leave the range of F32, in which 16- and 32-bit floats
-are computed: what the definition gives in F32 is right as well.
+are computed: the definition's result in F32 is correct as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def special(dtype: str) -> list[float]:
     digits, lowest, largest = FORMATS.get(dtype, (53, -1022, float(np.finfo(np.float64).max)))
     small = 2.0**lowest
     tiny = 2.0 ** (lowest - digits + 1)
-    # F64 has no wider type to tell what a product of its largest numbers should be.
+    # F64 has no wider type in which to compute products of its largest numbers.
     most = [largest] if dtype != "F64" else [1e100]
     numbers = [0.0, 0.5, 1.0, 2.0, 3.0, 10.0, 40.0, 100.0, small, 3 * tiny, tiny, *most, np.inf]
     return [*numbers, *(-x for x in numbers), np.nan]

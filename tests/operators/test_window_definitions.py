@@ -116,7 +116,7 @@ def test_fractional_max_pool(sizes: tuple[int, ...]) -> None:
     x = image(sizes)
     samples = np.random.default_rng(1).random((2, 3, n))
     for target in ([3, 4, 5][:n], [1, 2, 1][:n], [size - 2 for size in sizes]):
-        # For two dimensions torch has the number of the last one first.
+        # For two dimensions torch takes the last one first.
         theirs, places = of("fractional_max_pool", n, "_with_indices")(
             *tensors([x]), 2, output_size=target, _random_samples=tensors([samples])[0]
         )

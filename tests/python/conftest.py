@@ -1,4 +1,4 @@
-"""Latches: what makes asynchronous behaviour deterministic here."""
+"""Latches, which make asynchronous behaviour deterministic here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from infinicore import rt
 
-LIMIT = 30.0  # far longer than anything takes: reaching it is a hang
+LIMIT = 30.0  # far longer than any test takes: reaching it means a hang
 
 
 class Latch:

@@ -1,4 +1,4 @@
-"""Libraries that come with a C++ runtime of their own must not meet ours."""
+"""Libraries with their own C++ runtime must not conflict with ours."""
 
 from __future__ import annotations
 

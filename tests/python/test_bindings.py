@@ -1,4 +1,4 @@
-"""The functions by their names: what they take, what they give, and that none is missing."""
+"""The functions by name: arguments, results, and completeness."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_star_import_brings_everything() -> None:
 
 
 def some_value(annotation: str) -> object:
-    """Anything that the binding takes for an argument of this type."""
+    """A value that the binding accepts as an argument of this type."""
     if annotation.startswith("Iterable"):
         return []
     if annotation == "str":

@@ -101,7 +101,7 @@ PACKAGES = {
 
 
 def test_back_ends_of_installed_packages(tmp_path: Path) -> None:
-    """Entry points are opened at import; what goes wrong is listed and does not raise."""
+    """Entry points are opened at import; errors are listed and do not raise."""
     library = next(backend.path for backend in rt.backends() if backend.device_count)
     for name, source in PACKAGES.items():
         (tmp_path / f"{name}_plugin.py").write_text(source.format(library=library))
@@ -129,7 +129,7 @@ def test_back_ends_of_installed_packages(tmp_path: Path) -> None:
 
 
 def test_info_says_where_programs_run_on_the_host() -> None:
-    """Of device types whose back ends compile no kernels."""
+    """The output for device types whose back ends compile no kernels."""
     device = {"index": 0, "name": "x", "memory_free": 1, "memory_total": 1, "vendor": "v"}
     found = {
         "default": "cpu",

@@ -1,4 +1,4 @@
-"""`infini demo`: in a pipe, on a terminal, on the simulated CUDA, and where something is broken."""
+"""`infini demo`: in a pipe, on a terminal, on the simulated CUDA, and with faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kit.binding import root
 from kit.requirements import need
 from simulated.cuda import build as simulated
 
-# As a new user has it: without NumPy and torch.
+# The environment of a new user: without NumPy and torch.
 PROGRAM = """
 import sys
 sys.modules.update(numpy=None, torch=None)
@@ -43,7 +43,7 @@ def run(*arguments: str, **changes: str | None) -> subprocess.CompletedProcess[s
 
 
 def on_terminal(**changes: str | None) -> str:
-    """What a terminal was sent by a demo on the CPU that ended well."""
+    """The terminal output of a successful demo on the CPU."""
     settings: dict[str, str | None] = {"TERM": "xterm", "NO_COLOR": None, "LC_ALL": "C.UTF-8"}
     ours, theirs = pty.openpty()
     received: list[bytes] = []
@@ -71,7 +71,7 @@ def on_terminal(**changes: str | None) -> str:
 
 
 def left_on_screen(sent: str) -> str:
-    """What stays after lines were cleared and written anew."""
+    """The text that remains after lines were cleared and rewritten."""
     return "\n".join(line.rpartition("\r\x1b[K")[2] for line in sent.split("\n"))
 
 
@@ -227,7 +227,7 @@ def test_errors_in_units_of_the_last_digit() -> None:
     float32, float16, bfloat16 = operators.TYPES
     assert operators.ulp(1.5, float32) == 2.0**-23
     assert operators.ulp(-0.75, float16) == 2.0**-11
-    assert operators.ulp(0.0, float16) == 2.0**-24  # below the normal numbers all are as far apart
+    assert operators.ulp(0.0, float16) == 2.0**-24  # subnormal numbers are equally spaced
     assert operators.ulp(300.0, bfloat16) == 2.0
     assert operators.error_of(math.nan, 1.0, 1.0) == math.inf
 

@@ -1,4 +1,4 @@
-"""`infini doctor`: every setting with its value, and what follows from them."""
+"""`infini doctor`: every setting with its value, and their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors name the function that was called, whichever function inside of it raised them."""
+"""Errors name the function that was called, even if an inner function raised them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_inner_functions_stay_unnamed(name: str) -> None:
     assert "infiniop" not in str(caught.value)
 
 
-# They take anything, or hand it on.
+# They accept anything, or forward it.
 ANYTHING = {"Operand", "function", "is_tensor", "is_storage", "load", "save"}
 ANYTHING |= {"set_device", "set_default_device"}
 
@@ -65,7 +65,7 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def test_every_function_refuses_nonsense_in_its_own_name() -> None:
-    """All arguments of a kind that nothing takes: the error begins with the function's name."""
+    """All arguments are of an unsupported type: the error begins with the function's name."""
     wrong: list[str] = []
     count = 0
     for name, function in public():

@@ -1,4 +1,4 @@
-"""Errors as exceptions: what they carry, where they go."""
+"""Errors as exceptions: their attributes, and where they are raised."""
 
 from __future__ import annotations
 

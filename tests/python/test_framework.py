@@ -1,4 +1,4 @@
-"""infinicore.test.framework: operators against torch's, as test programs use it."""
+"""infinicore.test.framework: operators against torch's, used as by test programs."""
 
 from __future__ import annotations
 

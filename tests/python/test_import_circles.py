@@ -1,6 +1,6 @@
-"""No module of the package imports itself by way of others. Imports inside functions count as well:
-they only hide a circle. What type checkers alone import does not, nor what `infinicore` loads
-by `_collected` and `_namespace` when a name is first asked for."""
+"""No module of the package imports itself indirectly. Imports inside functions count as well,
+because they only hide a cycle. Imports for type checkers do not count, nor those of `infinicore` by
+`_collected` and `_namespace` when a name is first used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def statements(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All that may run; not what only a type checker reads."""
+    """All code that may run; not that for type checkers only."""
     for node in nodes:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             yield from statements(node.orelse)
@@ -107,7 +107,7 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ccl", "context", "nn", "op", "rt"])
 def test_a_module_works_alone(name: str) -> None:
-    """Whichever is imported first: what it hands to the extension module is registered."""
+    """Whichever is imported first registers its objects with the extension module."""
     program = (
         f"import infinicore.{name}; from infinicore import context; print(context.get_device())"
     )

@@ -1,4 +1,4 @@
-"""Who keeps whom alive, and for how long."""
+"""Which objects keep others alive, and for how long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.python.conftest import Latch
 
 
 class Function:
-    """A callable that can be watched."""
+    """A callable that supports weak references."""
 
     def __init__(self, calls: list[str] | None = None) -> None:
         self.calls = calls
@@ -31,7 +31,7 @@ def gone(reference: weakref.ref[object]) -> bool:
 
 
 def gone_soon(reference: weakref.ref[object]) -> bool:
-    """A stream's thread lets go of a function after those that wait for the stream were told."""
+    """A stream's thread releases a function after it has woken those that wait for the stream."""
     end = time.monotonic() + 10
     while not gone(reference) and time.monotonic() < end:
         time.sleep(0.001)
@@ -322,7 +322,7 @@ def test_what_is_dropped_in_a_host_function_is_freed_later(stream: rt.Stream) ->
 
 def test_dropping_leaves_no_error_behind() -> None:
     stream = rt.Stream()
-    rt.StreamDestroy(stream.handle)  # behind the object's back
+    rt.StreamDestroy(stream.handle)  # without the object's knowledge
     del stream
     assert rt.PeekAtLastError() is rt.Success
 

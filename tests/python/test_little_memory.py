@@ -32,10 +32,10 @@ def check_operators(n=64):
 
 
 def run(code: str, limit: str = "None", **changes: str | None) -> str:
-    """What a program printed under a limit (in bytes, counted from its start) of its addresses."""
+    """The output of a program with a limit (in bytes, from its start) of its address space."""
     before = f"import resource\nlimit = {limit}\n"
     before += "if limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
-    # Stacks of threads take addresses, too: as many as a machine has cores may be too many.
+    # Thread stacks take address space, too: one thread per core may be too many.
     changes = {"INFINI_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4", **changes}
     done = process.run([sys.executable, "-c", before + OPERATORS + code], **changes)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -63,7 +63,7 @@ print(sum(x[0].item() for x in held))
     assert said.split() == ["64.0"]
 
 
-# Fills what is left with ever smaller tensors, until there is no memory for any.
+# Fills the rest with ever smaller tensors, until there is no memory for any.
 FILL = """
 def fill():
     held, size, message = [], 1 << 26, ""
@@ -95,7 +95,8 @@ print("worked")
 
 
 def test_operators_first_used_when_memory_is_out():
-    """Whatever an operator makes at its first use is made when there is memory again."""
+    """Objects that an operator creates at its first use are created when memory is available
+    again."""
     said = run(
         FILL
         + """
@@ -145,7 +146,7 @@ print("worked")
     assert said.split()[-1] == "worked"
 
 
-# Rank 1 waits in a collective until rank 0, which allocates and frees, comes.
+# Rank 1 waits in a collective until rank 0, which allocates and frees, joins.
 RANKS = """
 from infinicore import ccl, context, rt
 tensors = [infinicore.ones(8) for rank in range(2)]
@@ -177,7 +178,7 @@ print(errors or "worked")
 
 
 def test_freeing_after_a_shortage_does_not_wait_for_other_ranks():
-    """What is freed after a shortage goes back to the system, but not while another rank waits."""
+    """Memory freed after a shortage is returned to the system, but not while another rank waits."""
     said = run(
         RANKS.format(
             before="""
@@ -197,7 +198,7 @@ except MemoryError:
 
 
 def test_allocating_beside_many_streams_does_not_wait_for_other_ranks():
-    """What many streams left is given back, but not while another rank waits."""
+    """Memory of many destroyed streams is freed, but not while another rank waits."""
     said = run(
         RANKS.format(
             before="""

@@ -8,7 +8,8 @@ from pathlib import Path
 from kit.build import shared_library
 from kit.process import run
 
-# Leaves libstdc++'s variables of a thread where this first use puts them: in storage of their own.
+# Leaves libstdc++'s thread-local variables where this first use puts them: in dynamically allocated
+# storage.
 OTHER = """
 #include <mutex>
 extern "C" int use() {

@@ -228,7 +228,7 @@ def test_dlpack_both_ways(stream: rt.Stream) -> None:
     array = numpy.from_dlpack(memory)
     assert (array.dtype, array.shape) == (numpy.uint8, (8,))
     memory.fill(2)
-    assert (array == 2).all()  # lent, not copied
+    assert (array == 2).all()  # shared, not copied
 
     values = numpy.arange(6, dtype="f4").reshape(2, 3)
     borrowed = rt.Memory.from_dlpack(values)

@@ -19,7 +19,7 @@ from kit.requirements import need
 
 from .conftest import Latch
 
-pytestmark = pytest.mark.host  # on arrays; test_op_device.py has the rest
+pytestmark = pytest.mark.host  # on arrays; for other devices see test_op_device.py
 
 
 def silu(x: Any) -> Any:
@@ -280,7 +280,8 @@ def test_capture_and_replay(x: Any, stream: rt.Stream) -> None:
 
 
 def test_done_without_a_stream(x: Any, stream: rt.Stream) -> None:
-    """The null stream waits for the others, and the call for the null stream: Python goes on."""
+    """The null stream waits for the others, and the call for the null stream; Python threads keep
+    running."""
     memory = rt.Memory(x.nbytes)
     stream.launch(lambda: None)
     memory.copy_from(x, stream=stream)
@@ -315,7 +316,7 @@ def test_what_there_is() -> None:
 
 
 def test_nothing_is_imported() -> None:
-    """NumPy and torch only when the user has them."""
+    """NumPy and torch are imported only if the user has done so."""
     program = (
         "import sys, array; from infinicore import op;"
         "a = array.array('f', [1, 2]); op.add(a, a, out=a); print(list(a));"

@@ -1,5 +1,5 @@
-"""Every operator through its Python function: results are made, or given, and are what the
-definition says. The cases are drawn as in tests/operators."""
+"""Every operator through its Python function: results are allocated or given, and match the
+definition. The cases are drawn as in tests/operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spec.operators.language.numeric import decode, encode
 
 CASES = all_cases()
 
-# What the inputs alone do not tell, with the reason that the message gives.
+# Results that the inputs alone do not determine, with the reason in the message.
 NEEDS_OUT = {
     "adaptive_avg_pool1d": "size",
     "affine_grid": "size",

@@ -1,4 +1,5 @@
-"""The names that programs of earlier versions use, with their parameters. Ours may take more."""
+"""The names that programs of earlier versions use, with their parameters. More parameters are
+allowed."""
 
 from __future__ import annotations
 
@@ -178,5 +179,5 @@ def test_dtype(name: str) -> None:
 
 @pytest.mark.parametrize("name", SURFACE["binding"])
 def test_binding(name: str) -> None:
-    """Some callers reach below the package; what they find there is the package's own."""
+    """Some callers use private modules; those give the package's own objects."""
     assert callable(getattr(importlib.import_module("infinicore.lib._infinicore"), name))

@@ -1,4 +1,4 @@
-"""The interpreter's lock: given up while a call waits, and taken for Python functions alone."""
+"""The interpreter's lock: released while a call waits, and held only for Python functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAITS: dict[str, Callable[[rt.Stream, rt.Event, rt.Memory], object]] = {
 
 @pytest.fixture
 def _no_switches() -> Iterator[None]:
-    """From here on a thread runs only when the running one lets go of the lock by itself."""
+    """From here on, threads switch only when the running one releases the lock itself."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1000)
     yield
@@ -51,7 +51,7 @@ def test_other_threads_run_while_a_call_waits(name: str, latch: Latch) -> None:
 
     opener = threading.Thread(target=open_when_told)
     opener.start()
-    # Between these two lines nobody else runs: only a call that lets go of the lock ever returns.
+    # No other thread runs between these two lines: only a call that releases the lock returns.
     go.set()
     WAITS[name](stream, event, memory)
     opener.join(LIMIT)

@@ -74,7 +74,7 @@ def quiet(program: str, *arguments: str, **changes: str | None) -> str:
 
 
 def values(path: Path) -> dict[str, int]:
-    """What the file has, with its first and last line checked."""
+    """The file's contents, after checking its first and last line."""
     first, machine, *lines, last = path.read_text().splitlines()
     assert (first, last) == ("infinicore tuning 1", "end")
     assert re.fullmatch(r"machine .+, \d+ processors?", machine)

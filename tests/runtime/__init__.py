@@ -1,1 +1,1 @@
-"""What the runtime does, on whatever device type `--device` names."""
+"""Tests of the runtime on the device type that `--device` names."""

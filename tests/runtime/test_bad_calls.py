@@ -1,8 +1,8 @@
-"""Every exported function with one bad argument after the other: a status and a message, no crash.
+"""Every exported function with each bad argument: a status and a message, no crash.
 
 The calls are derived from the spec; see kit/bad_calls.py for the values, and for the two kinds of
-wild address that are left out. They are made in processes of their own. One that dies is charged to
-the function it died in, and the rest is done by the next.
+wild address that are left out. They run in separate processes. A crash is attributed to the
+function that was called, and the next process continues.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from kit.process import environment
 CASES = list(bad_calls.cases())
 OK = ("Success", "INFINI_STATUS_SUCCESS", "text")
 
-# Numbers for which any value has a meaning.
+# Numbers for which any value is valid.
 ANY_SIZE = {"value", "minBytesToKeep", "buffer_size", "sharedMem", "offset", "size_t"}
-# Addresses that are handed on, or only asked about.
+# Addresses that are only forwarded or queried.
 ANY_ADDRESS = {"userData", "PointerGetAttributes.ptr", "UserObjectCreate.ptr"}
 
 
 @pytest.fixture(scope="module")
 def answers(_runtime: Any) -> dict[int, dict[str, str]]:
-    """What each call answered; a crash has the name "crash"."""
+    """The result of each call; a crash has the name "crash"."""
     found: dict[int, dict[str, str]] = {}
     start = 0
     while start < len(CASES):
@@ -80,7 +80,7 @@ def test_a_status_and_a_message(answers, symbol):
         elif not answer["name"]:
             problems.append(f"an unknown code: {words(number)}")
         elif answer["name"] not in OK:
-            # The first generation stands on the aligned face, whose function may say why.
+            # The first generation calls the CUDA-aligned API, whose function may give the reason.
             known = (function.c_name, function.c_name.replace("Luanch", "Launch"))
             if not answer["message"].startswith(known):
                 problems.append(f"message {answer['message']!r}: {words(number)}")
@@ -109,7 +109,7 @@ def check_refused(answers: Any, wanted: Any, names_argument: bool = True) -> Non
             continue
         answer = answers[number]
         if answer["name"] == "crash":
-            continue  # told by the test above
+            continue  # reported by the test above
         if answer["name"] in OK:
             problems.append(f"accepted: {words(number)}")
         elif names_argument and face == "aligned" and param.name not in answer["message"]:

@@ -1,4 +1,4 @@
-"""Stream capture: what is recorded, how streams join, and what breaks it, code by code.
+"""Stream capture: what is recorded, how streams join, and which errors invalidate it.
 
 test_capture_rules.py has the whole table of calls, modes and threads.
 """
@@ -16,7 +16,7 @@ MODES = ["StreamCaptureModeGlobal", "StreamCaptureModeThreadLocal", "StreamCaptu
 
 
 class Capturing:
-    """A stream that is being captured; whatever state it is in, it is not afterwards."""
+    """A stream that is being captured; the capture is ended afterwards in any state."""
 
     def __init__(self, rt, make, stream=None, mode=MODES[0]) -> None:
         self.rt = rt
@@ -223,7 +223,7 @@ def test_a_relaxed_thread_may_do_what_it_likes(rt, capturing, mode):
 def test_a_mode_that_does_not_exist(rt, make, refused):
     with refused("ErrorInvalidValue", "mode"):
         rt.StreamBeginCapture(make.stream(), 3)
-    if "core-words" in rt.tags:  # CUDA takes any number for the mode of a thread
+    if "core-words" in rt.tags:  # CUDA accepts any number as the mode of a thread
         with refused("ErrorInvalidValue", "mode"):
             rt.ThreadExchangeStreamCaptureMode(ctypes.c_int(-1))
 
@@ -386,4 +386,4 @@ def test_destroying_a_captured_stream(rt, make):
     rt.StreamBeginCapture(stream, rt.StreamCaptureModeGlobal)
     Order(rt).note(stream, "never")
     rt.StreamDestroy(stream)
-    rt.Free(rt.Malloc(64))  # no capture is left that would refuse it
+    rt.Free(rt.Malloc(64))  # no capture is left that would forbid it

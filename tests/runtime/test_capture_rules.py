@@ -1,8 +1,8 @@
 """Every call that may be made while a stream is being captured, and what it does to the capture.
 
-The tables are CUDA 12.9's answers, read off the real library: each call was made beside a captured
-stream, in each mode, from the capturing thread and from another, with a captured stream that the
-null stream waits for and with one that it does not.
+The tables are CUDA 12.9's results, recorded with the real library: each call was made next to a
+captured stream, in each mode, from the capturing thread and from another, with a captured stream
+that the null stream waits for and with one that it does not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SAFE = {
     "UserObjectCreate": lambda c, _: c.UserObjectCreate(1, NOTHING, 1, 1),
 }
 
-# Refused by the modes of capture and thread; the capture becomes invalid.
+# Forbidden by the modes of capture and thread; the capture becomes invalid.
 UNSAFE = {
     "StreamQuery": lambda c, at: c.StreamQuery(at.free),
     "StreamQuery blocking": lambda c, at: c.StreamQuery(at.blocking),
@@ -80,7 +80,7 @@ UNSAFE = {
     "GraphExecDestroy": lambda c, at: c.GraphExecDestroy(at.new_exec()),
 }
 
-# Work of the null stream: refused in every mode, when a captured stream is a blocking one.
+# Work of the null stream: forbidden in every mode if a captured stream is a blocking one.
 IMPLICIT = {
     "EventRecord": lambda c, at: c.EventRecord(at.event, 0),
     "StreamWaitEvent": lambda c, at: c.StreamWaitEvent(0, at.event),
@@ -93,7 +93,7 @@ IMPLICIT = {
     "GraphLaunch": lambda c, at: c.GraphLaunch(at.exec, 0),
 }
 
-# The same answer in every mode, from every thread.
+# The same result in every mode, from every thread.
 ALWAYS = {
     "DeviceSynchronize": (lambda c, _: c.DeviceSynchronize(), "ErrorStreamCaptureUnsupported", 2),
     "StreamQuery": (lambda c, at: c.StreamQuery(at.captured), "ErrorStreamCaptureUnsupported", 2),
@@ -175,7 +175,7 @@ def observe(rt, make):
     rt.EventRecord(at.event2, at.free)
 
     def prepare() -> None:
-        """What a call may use up."""
+        """Objects that a call may consume."""
         rt.EventRecord(at.event, at.free)
         rt.DeviceSynchronize()
         at.memory, at.host = rt.Malloc(64), rt.MallocHost(64)
@@ -256,8 +256,8 @@ def test_what_does_not_depend_on_the_mode(observe, name):
         assert answer == (code, state), case
 
 
-# Capture mode x mode of the thread: does it refuse that thread's Malloc, of another thread and of
-# the capturing one?
+# Capture mode x mode of the thread: whether Malloc is forbidden in another thread and in the
+# capturing one.
 MODES = {
     (0, 0): (True, True),
     (0, 1): (False, True),

@@ -19,7 +19,7 @@ def pattern(size: int, seed: int = 1) -> bytes:
 
 
 def copied(dst, src, dst_at, src_at, dst_pitch, src_pitch, dst_slice, src_slice, extent) -> bytes:
-    """The model: a box of bytes from one place to another."""
+    """The model: copies a box of bytes."""
     made = bytearray(dst)
     width, height, depth = extent
     for z, y in itertools.product(range(depth), range(height)):
@@ -78,7 +78,8 @@ CALLED_DEVICE = {
 @pytest.mark.parametrize("source", PLACES)
 @pytest.mark.parametrize("target", PLACES)
 def test_directions_and_places(rt, make, target, source, kind):
-    """One thing is wrong: to call pageable memory a device's. The addresses tell all else."""
+    """Only one direction is wrong: one that calls pageable memory device memory. Otherwise the
+    addresses decide."""
     page = [(ctypes.c_ubyte * 64)() for _ in range(2)]
     places = {
         "pageable": [ctypes.addressof(memory) for memory in page],
@@ -101,7 +102,7 @@ def test_more_than_the_allocation_holds(rt, make, refused):
     for size in (65, 1 << 40, HUGE):
         with refused("ErrorInvalidValue"):
             rt.Memcpy(a.address, b.address, size, rt.MemcpyDeviceToDevice)
-        if "core-words" in rt.tags:  # CUDA measures copies alone
+        if "core-words" in rt.tags:  # CUDA checks bounds of copies only
             with refused("ErrorInvalidValue"):
                 rt.Memset(a.address, 0, size)
     with refused("ErrorInvalidValue"):
@@ -231,7 +232,7 @@ def test_pitches_that_are_too_small(rt, make, refused):
         rt.Memcpy2D(a.address, 9, b.address, 10, 10, 3, rt.MemcpyDefault)
     with refused("ErrorInvalidPitchValue", "spitch"):
         rt.Memcpy2D(a.address, 10, b.address, 9, 10, 3, rt.MemcpyDefault)
-    if "core-words" in rt.tags:  # CUDA's addresses wrap, and it measures copies alone
+    if "core-words" in rt.tags:  # CUDA's addresses wrap, and it checks bounds of copies only
         with refused("ErrorInvalidPitchValue", "dpitch"):
             rt.Memcpy2D(a.address, HUGE, b.address, 10, 10, 3, rt.MemcpyDefault)
         with refused("ErrorInvalidValue"):

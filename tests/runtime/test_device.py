@@ -1,4 +1,4 @@
-"""One device: choosing it, what it says of itself, its settings."""
+"""One device: selection, properties, settings."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_limits_can_be_set_and_read(rt, limit):
     if rt.code.DeviceGetLimit(limit.value) == "ErrorUnsupportedLimit":
         pytest.skip("a limit that this device does not have")
     before = rt.DeviceGetLimit(limit.value)
-    # More may be granted than was asked for, and some values are refused.
+    # More may be granted than was requested, and some values are rejected.
     if rt.code.DeviceSetLimit(limit.value, 4096) == "Success":
         assert rt.DeviceGetLimit(limit.value) >= 4096
         rt.DeviceSetLimit(limit.value, before)
@@ -152,7 +152,7 @@ def test_the_old_names_of_settings(rt):
 
 def test_shared_memory_banks_and_persisting_lines(rt):
     before = rt.DeviceGetSharedMemConfig()
-    rt.DeviceSetSharedMemConfig(rt.SharedMemBankSizeEightByte)  # a wish: devices may ignore it
+    rt.DeviceSetSharedMemConfig(rt.SharedMemBankSizeEightByte)  # a hint: devices may ignore it
     assert rt.DeviceGetSharedMemConfig() in (before, rt.SharedMemBankSizeEightByte)
     rt.DeviceSetSharedMemConfig(before)
     assert rt.DeviceGetSharedMemConfig() == before
@@ -186,7 +186,7 @@ def test_kinds_by_word(rt):
     kind = rt.kind()
     assert rt.set_kind("no-such-kind") == "INFINI_STATUS_DEVICE_NOT_FOUND"
     assert "no-such-kind" in rt.message()
-    assert kind in rt.message()  # it says which kinds there are
+    assert kind in rt.message()  # it lists the available device types
     assert rt.kind() == kind
     assert rt.set_kind(kind) == "INFINI_STATUS_SUCCESS"
 
@@ -205,7 +205,7 @@ def test_a_device_that_was_asked_for_and_is_missing_is_told(rt):
 
 
 def test_reset_gives_a_fresh_device(rt):
-    # In a process of its own: it takes everything away that others may still use.
+    # In a separate process, because it destroys everything that other tests may still use.
     said = process.python(f"""
 memory, stream, event = rt.Malloc(4096), rt.StreamCreate(), rt.EventCreate()
 order = Order(rt)

@@ -1,4 +1,4 @@
-"""Functions of graphs that carry data of edges, and parameters that are set afterwards."""
+"""Graph functions with edge data, and parameters that are set afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .test_graphs import fill_params, host_params
 
 
 def edges(rt, count: int):
-    """Plain edges: all that devices without kernels of their own know."""
+    """Plain edges: the only kind on devices without compiled kernels."""
     plain = type(rt.struct("GraphEdgeData_st"))
     return (plain * count)()
 
@@ -24,7 +24,7 @@ def empty_nodes(rt, graph: int, count: int) -> list[int]:
 
 
 def with_data(rt, name: str, node: int) -> tuple[list[int], list[bytes]]:
-    """What a function that lists nodes and the data of their edges gives."""
+    """The result of a function that lists nodes and the data of their edges."""
     count = ctypes.c_size_t()
     call = getattr(rt, name)
     call(node, None, None, count)

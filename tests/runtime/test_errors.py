@@ -1,4 +1,4 @@
-"""Errors, their record per thread, their words; versions."""
+"""Errors, the last error of each thread, error messages; versions."""
 
 from __future__ import annotations
 

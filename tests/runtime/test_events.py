@@ -1,4 +1,4 @@
-"""Events: what they mark, what they measure, and how they end."""
+"""Events: ordering, timing, and destruction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wait_means_the_record_before_it_alone(rt, make):
     rt.EventRecord(event, a)
     rt.StreamWaitEvent(b, event)
     with Latch(rt, c).reached():
-        rt.EventRecord(event, c)  # later: the wait above does not mean it
+        rt.EventRecord(event, c)  # later: the wait above does not refer to it
         order.note(b, "b")
         rt.StreamSynchronize(b)
         assert order.seen == ["b"]
@@ -207,7 +207,7 @@ def test_destroying_a_pending_event_does_not_wait(rt, make):
         order.note(a, "a")
         rt.EventRecord(event, a)
         rt.StreamWaitEvent(b, event)
-        rt.EventDestroy(event)  # at once; the wait in b still gets its turn
+        rt.EventDestroy(event)  # immediate; the wait in b still completes
         order.note(b, "b")
         settle(rt)
         assert order.seen == []

@@ -1,4 +1,4 @@
-"""The first-generation face by symbol name, as existing programs load it; alone and mixed."""
+"""The first-generation API by symbol name, as existing programs load it; alone and mixed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def old(rt):
 
 @pytest.fixture
 def kind(rt):
-    """The number of this device type in infiniDevice_t, or behind it."""
+    """The number of this device type in infiniDevice_t, or after its last value."""
     return next(info.device_type for info in rt.backends() if info.name == rt.kind().encode())
 
 
 def good(answer):
-    """The outputs of a call that went well."""
+    """The outputs of a successful call."""
     if isinstance(answer, tuple):
         assert answer[0] == OK, answer
         return answer[1] if len(answer) == 2 else answer[1:]

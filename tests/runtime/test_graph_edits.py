@@ -1,4 +1,5 @@
-"""Graphs as objects: shape, clones, parameters, updates, disabled nodes, user objects, pictures."""
+"""Graphs as objects: topology, clones, parameters, updates, disabled nodes, user objects, DOT
+output."""
 
 from __future__ import annotations
 

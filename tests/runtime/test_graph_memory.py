@@ -159,7 +159,7 @@ def test_a_graph_with_allocations_has_one_instance(rt, make, allocate, refused):
 
 def test_attributes_and_trim(rt, make, allocate, refused):
     graph, stream = make.graph(), make.free_stream()
-    size = 64 << 20  # more than what memory comes in
+    size = 64 << 20  # more than the allocation granularity
     rt.DeviceGraphMemTrim(0)
     before = graph_memory(rt, "UsedMemCurrent")
     _, memory = allocate(graph, size)

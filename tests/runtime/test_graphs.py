@@ -1,4 +1,4 @@
-"""Graphs: captured or built by hand, they do what the calls themselves would have done."""
+"""Graphs: captured or built by hand, they have the same effect as the calls themselves."""
 
 from __future__ import annotations
 

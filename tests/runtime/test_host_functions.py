@@ -1,4 +1,4 @@
-"""Host functions of streams: their data, their place, and what they must not do."""
+"""Host functions of streams: their data, their order, and what they must not do."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CALLS = {
 }
 
 
-@pytest.mark.needs("core-words")  # elsewhere it must not either, but nobody promises to notice
+@pytest.mark.needs("core-words")  # also forbidden on other devices, but they may not detect it
 @pytest.mark.parametrize("null", [False, True], ids=["stream", "null"])
 @pytest.mark.parametrize("name", CALLS)
 def test_it_must_not_call_the_runtime(rt, make, name, null):

@@ -1,4 +1,4 @@
-"""Memory and events handed to another process."""
+"""Memory and events passed to another process."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def test_flags(rt, make, refused):
 
 
 def test_memory_of_a_process_that_ended(rt, make):
-    # The other side allocates, writes and hands over; then it ends while we still have it mapped.
+    # The other side allocates, writes and passes the handle; then it ends while the memory is still
+    # mapped here.
     other = subprocess.Popen(
         [
             sys.executable,

@@ -1,4 +1,4 @@
-"""The null stream waits for, and holds up, the blocking streams of its device; never the others.
+"""The null stream waits for, and blocks, the blocking streams of its device; never the others.
 
 "Must wait" is shown by a latch that is closed meanwhile; "need not wait" by waiting for the end
 while the latch is still closed.
@@ -78,7 +78,7 @@ def test_null_waits_only_for_what_came_before(rt, make):
 
 
 def test_synchronizing_null_waits_for_blocking_streams(rt, make):
-    # Also for what was given to them after the last work in the null stream.
+    # Also for work submitted to them after the last work in the null stream.
     with Latch(rt, make.stream()).reached():
         waiter = threading.Thread(target=rt.StreamSynchronize, args=(0,), daemon=True)
         waiter.start()

@@ -18,7 +18,7 @@ THREE = pytest.mark.devices(3)
 def test_devices_of_their_own():
     said = process.suite(str(Path(__file__)), "-rs", INFINI_CPU_DEVICES="3")
     assert "failed" not in said
-    assert "1 skipped" in said  # this test itself, and none for want of devices
+    assert "1 skipped" in said  # this test itself; none for lack of devices
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Allocating, freeing, pinning, registering, and asking about addresses."""
+"""Allocating, freeing, pinning, registering, and querying addresses."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_pitched_memory(rt, make):
 @pytest.mark.parametrize("flags", range(8))
 def test_pinned_memory_keeps_its_flags(rt, flags):
     address = rt.HostAlloc(100, flags)
-    # With CUDA all of it is portable, so it need not say so.
+    # With CUDA all of it is portable, so the flag may be missing.
     told = flags if "core-words" in rt.tags else flags & ~rt.HostAllocPortable
     assert rt.HostGetFlags(address) & told == told
     ctypes.memset(address, 6, 100)

@@ -1,4 +1,4 @@
-"""Stream-ordered allocation: what may be reused when, and what pools say of themselves."""
+"""Stream-ordered allocation: when memory may be reused, and attributes of pools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def threshold(rt, pool, value):
 
 @pytest.fixture
 def pool(rt, make):
-    """A pool of the test's own, so that others' use does not show in it. It keeps what is freed."""
+    """A separate pool, so that other tests do not affect it. It keeps freed memory."""
     pool = make.pool()
     threshold(rt, pool, HUGE)
     yield pool
@@ -148,7 +148,7 @@ def test_memory_whose_free_was_reached_is_for_everybody(rt, make, pool):
 
 
 def test_an_internal_dependency_makes_the_new_owner_wait(rt, make, pool):
-    # Whether the pool takes that way is its choice; if it does, the order must hold.
+    # The pool may or may not do that; if it does, the order must hold.
     a, b, order = make.free_stream(), make.free_stream(), Order(rt)
     with Latch(rt, a).reached():
         first = rt.MallocFromPoolAsync(BIG, pool, a)
@@ -167,7 +167,7 @@ def test_an_internal_dependency_makes_the_new_owner_wait(rt, make, pool):
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "null"])
 def test_a_free_in_the_null_stream_stands_behind_blocking_streams(rt, make, pool, blocking):
-    # If the memory goes to a new owner, that one's work waits for the old owner's.
+    # If the memory gets a new owner, the new owner's work waits for the old owner's.
     old, new, order = make.stream(), make.stream() if blocking else 0, Order(rt)
     first = rt.MallocFromPoolAsync(BIG, pool, old)
     with Latch(rt, old).reached():
@@ -311,7 +311,7 @@ def test_free_takes_pool_memory_too(rt, make):
     stream = make.stream()
     memory = rt.MallocAsync(4096, stream)
     rt.MemsetAsync(memory, 1, 4096, stream)
-    rt.StreamSynchronize(stream)  # with CUDA it waits for nobody
+    rt.StreamSynchronize(stream)  # with CUDA it does not wait
     rt.Free(memory)
     assert rt.code.Free(memory) == "ErrorInvalidValue"
 

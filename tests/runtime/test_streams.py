@@ -1,4 +1,4 @@
-"""Streams are queues: order inside one, independence of two, and what a stream says of itself."""
+"""Streams are queues: order inside one, independence of two, and attributes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_submitting_does_not_wait(rt, make):
 
 
 def test_streams_do_not_wait_for_each_other(rt, make):
-    # All stand at latches of their own at the same time: a blocked one holds nobody else.
+    # All are blocked by latches of their own at the same time: a blocked one does not hold up
+    # others.
     latches = [Latch(rt, make.free_stream()) for _ in range(rt.held_streams)]
     for latch in latches:
         latch.reached()
@@ -56,7 +57,7 @@ def test_synchronize_waits_for_all(rt, make):
     waiter.start()
     settle(rt)
     assert waiter.is_alive()
-    order.note(stream, "late")  # was not there when the wait began
+    order.note(stream, "late")  # was submitted after the wait began
     with latch:
         pass
     waiter.join(LIMIT)

@@ -1,4 +1,4 @@
-"""What must not break it: many threads, fork, exit with work pending, lack of memory."""
+"""Robustness: many threads, fork, exit with pending work, lack of memory."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_out_of_memory_and_on(rt, make):
 
 @pytest.mark.needs("host-readable")
 def test_out_of_memory_for_real(rt):
-    # In a process that may have 1 GiB of address space more than it has now.
+    # In a process whose address space may grow by only 1 GiB.
     said = process.python(
         """
 import resource

@@ -1,5 +1,5 @@
-"""What the declarations cannot say, for drawing cases: a module for each family of operators, in
-which operators that need it have an entry."""
+"""Information for drawing cases that the declarations lack: a module for each family of operators,
+with entries for those that need it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pkgutil
 
 from kit.drawing import Rules
 
-SHARED = "values"  # the module that serves several families
+SHARED = "values"  # the module shared by several families
 
 
 def all_cases() -> dict[str, Rules]:

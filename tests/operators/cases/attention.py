@@ -12,25 +12,25 @@ from .values import below, between, codes_close, distinct, latent_entries, lengt
 
 
 def tables(draw: Draw, shape: Shape) -> Any:
-    """Pages that exist, and now and then one that does not."""
+    """Pages that exist, and occasionally one that does not."""
     low = 0 if draw.dtypes["block_tables"].startswith("U") else -1
     pages = draw.integers(0, max(draw["N"], 1), shape)
     return np.where(draw.rng.random(shape) < 0.05, low or draw["N"] + 3, pages)
 
 
 def bounded(draw: Draw) -> bool:
-    """Whether sequences have any number of queries, not one each."""
+    """Whether sequences may have any number of queries instead of one."""
     return draw.present("cum_seq_lens_q")
 
 
-# Slopes times distances make scores of some hundreds, of which F32 keeps a few 1e-5.
+# Slopes times distances give scores of some hundreds, with F32 errors of a few 1e-5.
 SLOPES = 512.0
 
 HEADS = {"Hkv": (1, 2, 3), "Hq": lambda draw: draw["Hkv"] * draw.choose((1, 2, 4))}
 
 
 def indexer_pages(draw: Draw, shape: Shape) -> Any:
-    """Random bytes of e4m3 without NaN, and scales behind them."""
+    """Random bytes of e4m3 without NaN, followed by scales."""
     pages, rows, _ = shape
     codes = (
         draw.integers(0, 0x7F, (pages, rows * 128)) | draw.integers(0, 2, (pages, rows * 128)) << 7

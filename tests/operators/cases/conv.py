@@ -39,8 +39,8 @@ def output_pads(draw: Draw) -> list[int]:
 
 
 def convolution(names: tuple[str, str, str], shape: Any, **attributes: Any) -> Rules:
-    """`names`: the channels whose number is free, those of one group on the other side, all of
-    that side. The groups are drawn as if they were a symbol."""
+    """`names`: the symbols of the free channel count, of one group's channels on the other side,
+    and of all channels there. The groups are drawn like a symbol."""
     free, group, total = names
 
     def channels(*each_group: int) -> dict[str, Any]:

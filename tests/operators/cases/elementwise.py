@@ -16,7 +16,7 @@ def nonzero(draw: Draw, shape: Shape) -> Any:
 
 
 def either(floats: Values, integers: Values) -> Values:
-    """Values for floats, and others for integers."""
+    """Separate values for floats and for integers."""
 
     def make(draw: Draw, shape: Shape) -> Any:
         return (floats if draw.main in FLOATS else integers)(draw, shape)
@@ -25,7 +25,7 @@ def either(floats: Values, integers: Values) -> Values:
 
 
 def close(*names: str) -> Rules:
-    """Few different numbers, so that some are equal."""
+    """Few different values, so that some are equal."""
     return Rules(values={name: between(-2, 3) for name in names})
 
 
@@ -34,7 +34,7 @@ _COMPARISONS = """
 """
 
 
-# Parts of products may cancel, and these have poles: what is left is known less precisely.
+# Parts of products may cancel, and these have poles: the difference is less precise.
 _PAIRS = dict.fromkeys(("a_real", "a_imag", "b_real", "b_imag"), normal(1.0))
 
 CASES: dict[str, Rules] = {
@@ -51,7 +51,7 @@ CASES: dict[str, Rules] = {
     "float_power": Rules(values={"x": normal(2.0, 0.1)}),
     "hardtanh": Rules(attributes={"min_val": (-1.0, -0.5), "max_val": (0.5, 2.0)}),
     "equal": Rules(values={"a": between(-3, 3), "b": between(-3, 3)}),
-    # Differences of nearly equal numbers, as everybody computes them.
+    # Differences of nearly equal numbers, computed in the usual way.
     **{
         name: Rules(noise=2.0)
         for name in (
@@ -72,7 +72,7 @@ CASES: dict[str, Rules] = {
     "fill": Rules(attributes={"value": (0.0, 1.0, -3.0, 2.5, 100.0)}),
     "gcd": Rules(values={"a": between(-60, 60), "b": between(-60, 60)}),
     "lcm": Rules(values={"a": between(-60, 60), "b": between(-60, 60)}),
-    # They wave about 0, where digits cancel.
+    # They oscillate around 0, where digits cancel.
     **dict.fromkeys(
         ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"), Rules(noise=8.0)
     ),
@@ -84,7 +84,7 @@ CASES: dict[str, Rules] = {
         }
     ),
     "remainder": Rules(values={"b": nonzero}),
-    # Of greater degrees cosines of great angles are left.
+    # At greater degrees they are cosines of large angles.
     "orthogonal_polynomial": Rules(
         values={"x": normal(1.0), "n": between(-2, 8)},
         attributes={"kind": tuple(range(12))},

@@ -1,4 +1,4 @@
-"""Cases of Fourier transforms, compared at the scale of the largest number."""
+"""Cases of Fourier transforms, compared at the scale of the largest element."""
 
 from __future__ import annotations
 

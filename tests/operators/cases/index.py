@@ -17,7 +17,7 @@ def rows_of(draw: Draw) -> int:
 
 
 def like_input(draw: Draw) -> Shape:
-    """The input's sizes, but along `dim` as many as there are indices."""
+    """The input's sizes, except along `dim`, where it is the number of indices."""
     sizes = list(draw["*S"])
     sizes[draw["dim"]] = draw["N"]
     return tuple(sizes)
@@ -44,7 +44,7 @@ def scatter_updates(draw: Draw) -> Shape:
 
 
 def scatter_indices(draw: Draw, shape: Shape) -> Any:
-    """Different ones along the axis, where updates are assigned; any otherwise."""
+    """Distinct ones along the axis if updates are assigned; arbitrary ones otherwise."""
     size = draw["*S"][draw["axis"]]
     if draw["reduction"]:
         return draw.integers(-1, size + 1, shape)
@@ -63,14 +63,14 @@ def any_dim(draw: Draw) -> int:
 
 
 def along_dim(draw: Draw) -> Shape:
-    """Not longer than the input, but along `dim`."""
+    """Not longer than the input, except along `dim`."""
     sizes = [int(draw.integers(1, size + 1)) if size else 0 for size in draw["*S"]]
     sizes[draw["dim"]] = int(draw.integers(1, 9))
     return tuple(sizes)
 
 
 def some_rows(draw: Draw, shape: Shape) -> Any:
-    """Rows along `dim`, now and then one that does not exist."""
+    """Rows along `dim`, occasionally one that does not exist."""
     return draw.integers(-1, draw["*S"][draw["dim"]] + 1, shape)
 
 

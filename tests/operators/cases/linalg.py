@@ -1,4 +1,4 @@
-"""Cases of linear algebra, compared by what defines the results."""
+"""Cases of linear algebra, compared by the defining properties of the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def near(draw: Draw, name: str, got: Any, wanted: Any, scale: Any, times: float 
 
 
 def regular(x: Any) -> Any:
-    """Matrices of a batch for which equations have a solution worth comparing."""
+    """The matrices of a batch that are well enough conditioned to compare solutions."""
     return np.linalg.cond(x) < 1e4 if x.size else np.zeros(x.shape[:-2], bool)
 
 
@@ -177,7 +177,7 @@ def check_eig(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
 
 
 def positive(draw: Draw, shape: Shape) -> Any:
-    """Positive definite matrices, with something else in the triangle that is not read."""
+    """Positive definite matrices, with other values in the triangle that is not read."""
     factor = draw.normal(shape)
     whole = factor @ np.swapaxes(factor, -1, -2) + np.eye(shape[-1])
     unread = np.tril if draw["upper"] else np.triu
@@ -204,7 +204,7 @@ def matrices(compare: Any, **more: Any) -> Rules:
 
 
 def rotated(compare: Any, **more: Any) -> Rules:
-    """Smaller ones: a simulated device takes long for so many rotations."""
+    """Smaller ones: this many rotations take long on a simulated device."""
     rules = matrices(compare, **more)
     small = {name: each[:-1] for name, each in rules.symbols.items() if name != "*B"}
     large = {"*B": ((), (4,)), "N": lambda draw: 9 if draw["*B"] else 45}

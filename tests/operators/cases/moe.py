@@ -34,7 +34,7 @@ def aligned_pairs(draw: Draw) -> int:
 
 
 def aligned(draw: Draw, what: int) -> Any:
-    """What moe_align gives for the ids of this case."""
+    """The results of moe_align for the ids of this case."""
     from spec.operators.declarations.moe.moe import moe_align
 
     size = draw["S"]
@@ -51,7 +51,8 @@ def aligned(draw: Draw, what: int) -> Any:
 
 
 def check_align(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    """Inside a group any order will do; without padding what lies beyond the blocks is free."""
+    """Any order is valid inside a group; without padding the elements after the blocks are
+    arbitrary."""
     total = int(expected["num_tokens_post_padded"][0])
     assert int(got["num_tokens_post_padded"][0]) == total
     block = draw["block_size"]
@@ -71,7 +72,7 @@ def check_align(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
 
 
 def check_permutation(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    """The rows of one expert may stand in any order."""
+    """The rows of one expert may be in any order."""
     for name in ("expert_offsets", "blockscale_offsets", "problem_sizes1", "problem_sizes2"):
         if got[name] is not None:
             assert np.array_equal(got[name], expected[name]), name

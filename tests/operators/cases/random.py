@@ -12,7 +12,7 @@ from .values import separated
 
 
 def check_sample(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    """Any index will do whose logit is that of the reference's."""
+    """Any index with the same logit as the reference's is valid."""
     logits = np.atleast_2d(inputs["probs"])
     for row, ours, theirs in zip(
         logits, np.ravel(got["result"]), np.ravel(expected["result"]), strict=True

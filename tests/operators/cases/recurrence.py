@@ -35,7 +35,7 @@ def state_rules(final: str, ragged: bool, **more: Any) -> Rules:
     values = {
         "cu_seqlens": prefix_sums(lambda draw: draw["T"]),
         "initial_state_indices": distinct(lambda draw: draw["P"], -1),
-        # Each request writes where it has read: another one's slot would be a race.
+        # Each request writes to the slot that it has read: another one's slot would be a race.
         "final_state_indices": lambda draw, shape: np.where(
             draw.rng.random(shape) < 0.2, -1, draw.inputs["initial_state_indices"]
         ),

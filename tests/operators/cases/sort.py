@@ -12,7 +12,7 @@ from .values import between, often_equal
 
 
 def one_less(draw: Draw) -> Any:
-    """[*S] without `dim`, or with 1 there; [1] for what would be []."""
+    """[*S] without `dim`, or with size 1 there; [1] instead of []."""
     sizes, dim = list(draw["*S"]), draw["dim"]
     if not sizes:
         return ()
@@ -24,7 +24,7 @@ def one_less(draw: Draw) -> Any:
 
 
 def check_order(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    """The k-th or the best: the values are the reference's, and stand where the indices say."""
+    """k-th values or top-k: the values equal the reference's, and are found at the indices."""
     names = list(expected)
     values, places = got[names[0]], got[names[1]].astype(np.int64)
     data = inputs["input"]

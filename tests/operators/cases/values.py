@@ -1,4 +1,4 @@
-"""Values and sizes that cases of several families draw."""
+"""Values and sizes for cases of several families."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def between(low: int, high: int) -> Values:
 
 
 def below(name: str, low: int = 0, beyond: int = 0) -> Values:
-    """Integers that index a dimension of that size; up to `beyond` too large."""
+    """Indices of a dimension of that size; up to `beyond` too large."""
     return lambda draw, shape: draw.integers(low, draw[name] + beyond, shape)
 
 
 def normal(by: float, least: float | None = None) -> Values:
-    """Normal numbers; with `least` their sizes above it."""
+    """Normal numbers; with `least`, of larger magnitude."""
 
     def make(draw: Draw, shape: Shape) -> Any:
         drawn = draw.normal(shape, by)
@@ -38,7 +38,7 @@ def one_of(*options: float) -> Values:
 
 
 def distinct(limit: Callable[[Draw], int], low: int = 0) -> Values:
-    """Different integers below the limit, as far as there are enough; -1 for the others."""
+    """Distinct integers below the limit; -1 for the rest if there are not enough."""
 
     def make(draw: Draw, shape: Shape) -> Any:
         count = math.prod(shape)
@@ -49,7 +49,7 @@ def distinct(limit: Callable[[Draw], int], low: int = 0) -> Values:
 
 
 def separated(draw: Draw, shape: Shape) -> Any:
-    """Numbers that stay apart in every dtype, so that their order is beyond doubt."""
+    """Numbers that are distinct in every dtype, so that their order is unambiguous."""
     row = shape[-1] if shape else 1
     steps = draw.rng.permuted(np.broadcast_to(np.arange(row), shape), axis=-1)
     return (steps - row // 2) / 8.0
@@ -66,7 +66,7 @@ def prefix_sums(total: Callable[[Draw], int]) -> Values:
 
 
 def near_one(draw: Draw, shape: Shape) -> Any:
-    """Numbers of which many have a product that no dtype finds too large."""
+    """Numbers whose product does not overflow in any dtype."""
     if draw.main.startswith("F") or draw.main == "BF16":
         return np.exp(draw.normal(shape, 0.1)) * one_of(-1, 1)(draw, shape)
     return draw.integers(0, 2 if draw.main == "BOOL" else 100, shape)
@@ -84,7 +84,7 @@ def rank_of(draw: Draw) -> int:
 
 
 def each(*options: int, null: bool = False) -> Callable[[Draw], Any]:
-    """A list with an option for each dimension of the image; with `null` now and then none."""
+    """A list with an option for each dimension of the image; with `null` occasionally none."""
 
     def make(draw: Draw) -> list[int] | None:
         if null and draw.rng.integers(3) == 0:
@@ -112,7 +112,7 @@ def latent_entries(draw: Draw, shape: Shape) -> Any:
 
 
 def codes_close(limit: int) -> Any:
-    """e4m3 results may differ by one code where a rounding went the other way, in few places."""
+    """A few e4m3 results may differ by one code, where rounding went the other way."""
 
     def check(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
         for name, result in got.items():
@@ -133,7 +133,7 @@ Listed = Callable[[Draw], Any]
 
 
 def listed(count: int, *options: int, null: bool = False) -> Listed:
-    """A list of options; with `null` now and then none at all."""
+    """A list of options; with `null` occasionally none at all."""
 
     def make(draw: Draw) -> list[int] | None:
         if null and draw.rng.integers(3) == 0:

@@ -87,7 +87,7 @@ def fractional(draw: Draw) -> list[int]:
 
 
 def folded(draw: Draw) -> Shape:
-    """What the windows of an image make."""
+    """The patches of an image."""
     lists = zip(
         draw["output_size"],
         draw["kernel_sizes"],
