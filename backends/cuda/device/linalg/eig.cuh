@@ -92,7 +92,7 @@ struct Schur {
             int64_t first = last;
             for (; first > 0; --first) {
                 const double around = size(at(first, first)) + size(at(first - 1, first - 1));
-                // The largest element is 1, so anything smaller is rounding error.
+                // The largest element is 1, so a value below kUnit is rounding error.
                 if (size(at(first, first - 1)) <= kUnit * fmax(around, 1.0)) break;
             }
             const Complex shift =

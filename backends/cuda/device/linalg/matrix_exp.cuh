@@ -28,7 +28,7 @@ struct Exponential {
         fill(c, size, 0.0);
         add(c, a, b);
     }
-    // The coefficients of three powers and of 1.
+    // Sets y to a linear combination of x^2, x^4, x^6 and the identity.
     INFINI_CALLED void combine(double *y, double c2, double c4, double c6, double c0) const {
         INFINI_ROLLED
         for (int64_t i = thread(); i < size; i += kThreads)
@@ -71,7 +71,7 @@ struct Exponential {
         }
     }
 
-    // The final location of the exponential.
+    // Squares the result once per halving, and returns its location.
     INFINI_DEVICE const double *square() const {
         double *from = u, *to = x2;
         if (*halvings < 0) fill(u, size, not_a_number<double>());

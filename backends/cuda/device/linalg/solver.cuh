@@ -9,7 +9,7 @@ namespace infini {
 
 struct SolverParams {
     MatrixParams m[2], z;   // real and imaginary parts; z: the logarithms of slogdet
-    int64_t first, count;   // number of matrices in the batch
+    int64_t first, count;   // range of matrices in the batch
     void *columns;          // column k of the first matrix begins at element k * lead
     int64_t lead, pitch;    // pitch: distance between matrices
     void **pointers;        // pointers to the matrices, for functions that require them; null: none
