@@ -259,7 +259,7 @@ def test_tensors_live_as_long_as_their_work(stream: rt.Stream, latch: Latch) -> 
     result = np.zeros(1000, np.float32)
     op.add(np.full(1000, 2, np.float32), np.full(1000, 3, np.float32), out=result, stream=stream)
     gc.collect()
-    rubbish = [np.full(1000, 9, np.float32) for _ in range(50)]  # would land on freed inputs
+    rubbish = [np.full(1000, 9, np.float32) for _ in range(50)]  # would reuse freed inputs
     latch.open()
     stream.synchronize()
     assert rubbish and (result == 5).all()

@@ -1,5 +1,5 @@
 """Attention to caches on simulated Ascend: lengths, bounds and tables are in memory of the device,
-and the library wants them on the host. Results are compared with the CPU's."""
+but the library requires them on the host. Results are compared with the CPU's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def libraries():
 @pytest.mark.parametrize("rows", [16, 48])
 def test_paged_attention(libraries, rows):
     """One query for each sequence, and any number: short, long and no sequences, blocks that do not
-    exist, queries of no sequence, bounds that fall, strided queries."""
+    exist, queries of no sequence, decreasing bounds, strided queries."""
     said = run(
         "ascend",
         libraries,
@@ -111,8 +111,8 @@ for case in range(16):
 
 
 def test_caches(libraries):
-    """Slots that do not exist are left out, of tokens with one slot the last one stays, in caches
-    of any layout."""
+    """Slots that do not exist are skipped, of tokens with the same slot the last one wins, in
+    caches of any layout."""
     said = run(
         "ascend",
         libraries,
@@ -167,7 +167,7 @@ refused(softcap=2.0)
 
 
 def test_a_language_model(libraries, tmp_path):
-    """The engine runs with all that it calls: the same tokens as on the CPU."""
+    """The engine runs with all operators that it calls, and gives the same tokens as on the CPU."""
     need("llm")
     said = run(
         "ascend",
@@ -195,7 +195,7 @@ print(calls("aclnnFusedInferAttentionScoreV3") > 0, calls("aclnnIncreFlashAttent
 
 
 def test_attention_without_keys(libraries):
-    """Queries that see nothing give zeros, whatever the memory of the result had before."""
+    """Queries that attend to no key give zeros, whatever the result's memory contained before."""
     said = run(
         "ascend",
         libraries,

@@ -49,7 +49,7 @@ with ccl.init() as comm:
 
 
 def test_two_processes(vendor, libraries, tmp_path):
-    """The vendor's id is longer than ours: rank 0 hands it over."""
+    """The vendor's id is longer than ours: rank 0 passes it on."""
     program = tmp_path / "rank.py"
     program.write_text(RANK)
     command = [sys.executable, "-m", "infinicore", "launch", "-n", "2"]
@@ -113,7 +113,7 @@ except Exception as error:
 
 
 def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
-    """BKCL's enumerators are in no public source: without its header nothing is guessed."""
+    """BKCL's enumerators are in no public source, so nothing is assumed without its header."""
     folder = build.folder("kunlun", root())
     for name in build.LIBRARIES["kunlun"]:
         shutil.copy(folder / name, tmp_path)

@@ -1,5 +1,5 @@
-"""Operators that the back ends of ascend, cambricon and kunlun give to the vendor's library: which
-of its functions were called, with results as on the CPU; and what is refused, with the reason."""
+"""Operators for which the back ends of ascend, cambricon and kunlun call the vendor's library: the
+called functions, results as on the CPU, and rejected cases with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .test_accelerators import libraries, run, vendor
 
 __all__ = ["libraries", "vendor"]  # fixtures
 
-# Lines of a program: a call on tensors of the device, and the function that has to do it.
+# Lines of a program: a call on tensors of the device, and the expected library function.
 F = "ic.nn.functional"
 ASCEND = {
     f"{F}.rms_norm(x, [32], w, 1e-5)": "aclnnRmsNorm",
@@ -129,7 +129,7 @@ except Exception as error:
 
 
 def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
-    """Without cnnl.h the plain engine does what has a program, and the rest is refused."""
+    """Without cnnl.h the plain engine runs operators with a program, and the rest is rejected."""
     from kit.binding import root
 
     folder = build.folder("cambricon", root())
@@ -201,7 +201,7 @@ def test_rows_name_functions_of_the_facts(vendor):
 
 
 def test_products_of_nothing(vendor, libraries):
-    """Without elements in the result, or in what is summed: libraries refuse such products."""
+    """Products with an empty result, or an empty sum, which libraries reject."""
     said = run(
         vendor,
         libraries,

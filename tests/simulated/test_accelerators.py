@@ -23,7 +23,7 @@ from simulated.vendors import build as vendors
 from .accelerator import build
 
 VENDORS = ["ascend", "cambricon", "kunlun"]
-# Functions that a test lets fail: allocation, copy in a stream; and the code for "out of memory".
+# Functions that a test makes fail: allocation, copy in a stream; and the code for "out of memory".
 FAULTS = {
     "ascend": ("aclrtMalloc", 207001, "aclrtMemcpyAsync", 500003),
     "cambricon": ("cnrtMalloc", 100100, "cnrtMemcpyAsync_V3", 100006),
@@ -52,7 +52,7 @@ def libraries(vendor: str) -> Path:
 
 
 def run(vendor: str, folder: Path, code: str, **changes: str | None) -> list[str]:
-    """What a program printed that found the vendor's libraries there; without a misuse of them."""
+    """The output of a program that uses the simulated libraries, without reported misuse."""
     runtime = folder / next(iter(build.LIBRARIES[vendor]))
     prelude = f"""
 simulated = ctypes.CDLL({str(runtime)!r}) if os.path.exists({str(runtime)!r}) else None
@@ -70,7 +70,7 @@ rt.set_kind({vendor!r})
 
 
 def test_its_names_are_the_facts(vendor, libraries):
-    """Whatever function a table names is one of the facts, and the simulated libraries have it."""
+    """Every function in a table is one of the facts, and exists in the simulated libraries."""
     text = "".join(
         path.read_text() for path in sorted((process.PROJECT / "backends" / vendor).glob("*.cc"))
     )
@@ -99,7 +99,7 @@ def test_info_lists_it(vendor, libraries):
 
 
 def test_all_nine_kinds_in_one_process_are_called_simulated():
-    """No device of test equipment can be taken for hardware: not by its name either."""
+    """Simulated devices cannot be mistaken for hardware, not even by name."""
     need("c++")
     found = vendors.settings(*vendors.KINDS, root=root())
     found |= {variable(kind): str(build.folder(kind, root())) for kind in VENDORS}
@@ -180,7 +180,7 @@ print(memory.read()[:17] == bytes([5] * 16 + [9]), rt.code.EventQuery(event))
 
 
 def test_what_the_plain_engine_does_without_a_program(vendor, libraries):
-    """Copies with strides that no library takes; random numbers, the same as on the CPU."""
+    """Copies with strides that no library supports; random numbers, the same as on the CPU."""
     said = run(
         vendor,
         libraries,
@@ -199,7 +199,8 @@ for one, other in zip(drawn({vendor!r}), drawn("cpu")):
 
 
 def test_a_small_network(vendor, libraries):
-    """Products by the vendor's library, the rest by the plain engine: as on the CPU."""
+    """Products by the vendor's library, the rest by the plain engine, with results as on the
+    CPU."""
     said = run(
         vendor,
         libraries,

@@ -1,4 +1,4 @@
-"""The simulated CUDA does what the hardware does, and tells what the hardware would not."""
+"""The simulated CUDA behaves like the hardware, and reports errors that the hardware would not."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_lanes_together(cuda: Cuda, expression: str) -> None:
 
 
 def test_named_barriers(cuda: Cuda) -> None:
-    """One warp makes what the other takes, through two barriers."""
+    """One warp produces what the other consumes, with two barriers."""
     kernel = cuda.kernel("""
         __shared__ int box[32];
         int lane = int(threadIdx.x % 32);

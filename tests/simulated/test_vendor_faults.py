@@ -1,4 +1,5 @@
-"""Each call of a CUDA-like vendor's libraries fails once: a message, no leak, and all goes on."""
+"""Each call of a CUDA-like vendor's libraries fails once: a message, no leak, and later calls
+work."""
 
 from __future__ import annotations
 

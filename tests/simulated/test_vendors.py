@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("vendor_program.py")
 TABLES = process.PROJECT / "backends/cuda/vendors"
 COMPILED = ("hygon", "metax", "moore")
 OFFLINE = ("iluvatar", "qy")
-# What the others have beside the three, whose kernels are the same as theirs.
+# The additional vendors, whose kernels are the same as those of the three.
 FEW = ("devices", "copies_streams_and_events", "elementwise", "rows", "products", "collective")
 FEW += ("recorded_collective",)
 
@@ -108,7 +108,7 @@ def test_an_old_library_is_a_reason():
 
 
 def test_another_vendors_device_is_a_reason(tmp_path: Path):
-    """Iluvatar's libraries have the names of NVIDIA's: the device's name tells."""
+    """Iluvatar's libraries have the same names as NVIDIA's: the device's name decides."""
     folder = tmp_path / "libraries"
     shutil.copytree(build.folder("iluvatar", root()), folder)
     (folder / "libcudart.so").rename(folder / "libcudart.so.12")
@@ -172,7 +172,8 @@ def test_the_doctor_lists_what_is_not_confirmed():
 
 @pytest.mark.parametrize("kind", build.KINDS)
 def test_names_of_low_confidence_are_in_the_table(kind: str):
-    """What the facts call low, and the back end asks for by a row of its table."""
+    """Functions of low certainty in the facts, which the back end requests by a row of its
+    table."""
     text = (TABLES / f"{kind}.cc").read_text(encoding="utf-8")
     renamed = set(re.findall(r'{Part::\w+, "\w+", "(\w+)"}', text))
     marked = text[text.index("kUnverified[] =") :]

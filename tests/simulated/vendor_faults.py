@@ -1,5 +1,5 @@
-"""What test_vendor_faults.py has a process do: a small program in which each call of the vendor's
-libraries fails once. Prints a line for each thing that was wrong, and at the end "failed N"."""
+"""The program that test_vendor_faults.py runs in a process: each call of the vendor's libraries
+fails once. Prints a line for each thing that was wrong, and at the end "failed N"."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from simulated.vendors import build
 KIND, FOLDER = sys.argv[1], Path(sys.argv[2])
 CALLS = int(sys.argv[3])  # of one function that fail, one after the other
 CODE = 999  # an unknown error, of CUDA and HIP
-# Objects give back what they have in their destructors, which cannot fail.
+# Objects release their resources in destructors, which cannot fail.
 GIVING_BACK = ("Free", "Destroy", "DeviceSynchronize")
-# What they would tell is found out in another way, or is not needed.
+# Their results are obtained in another way, or are not needed.
 REPLACED = ("GetDevice", "HostAlloc", "MallocHost", "HostMalloc", "EventQuery")
 NO_STATUS = ("GetErrorName", "GetErrorString", "GetLastError", "PeekAtLastError")
 
 
 def functions() -> Iterator[tuple[ctypes.CDLL, str]]:
-    """All that the simulated libraries count and that return a status."""
+    """All functions that the simulated libraries count and that return a status."""
     facts = build.facts(KIND)
     for library, rows in facts["libraries"].items():
         loaded = ctypes.CDLL(str(FOLDER / library))
@@ -61,7 +61,7 @@ def program() -> None:
 
 
 def attempt() -> str:
-    """What went wrong, in the words of the exception."""
+    """The error message of the exception."""
     try:
         program()
     except Exception as error:
@@ -81,7 +81,7 @@ def live() -> list[int]:
 
 def check(library: Any, name: str, after: int) -> None:
     wrong: list[str] = []
-    for _ in range(2):  # what is made once and kept is there after the first
+    for _ in range(2):  # cached objects exist after the first run
         before = live()
         library.simulated_fail(name.encode(), CODE, after)
         said = attempt()
@@ -89,7 +89,7 @@ def check(library: Any, name: str, after: int) -> None:
         if afterwards := attempt():
             wrong.append(f"later: {afterwards}")
     giving_back = any(word in name for word in GIVING_BACK)
-    # Later calls may have a second way; what the program computes is right then, too.
+    # Later calls may have a fallback; the program's results must be right then, too.
     if not said and not after and not giving_back and not name.endswith(REPLACED):
         wrong.append("nobody noticed")
     if said and " returned " not in said:

@@ -1,5 +1,5 @@
-"""What test_vendors.py has a process do on one kind of device: prints a line for each thing that
-was wrong, and at the end "checked N"."""
+"""The program that test_vendors.py runs on one device type: prints a line for each error, and at
+the end "checked N"."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Builds the simulated libraries of a vendor whose runtime has a shape of its own.
+"""Builds the simulated libraries of a vendor whose runtime is not CUDA-like.
 
 Prototypes and enumerators are generated from facts/<vendor>*.json, so that the definitions in
-<vendor>/*.cc cannot differ from them: the compiler refuses another type.
+<vendor>/*.cc cannot differ from them: the compiler rejects another type.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FLAGS = [
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
 ]
 COLLECTIVES = ["accelerator/collectives.cc", "../../backends/cpu/collectives/reduce.cc"]
-# Headers that lie beside the libraries: the back end reads numbers there.
+# Headers next to the libraries, from which the back end reads constants.
 HEADERS = {"cambricon": ["cambricon/cnnl.h", "cambricon/cnnl_extra.h"], "kunlun": ["kunlun/bkcl.h"]}
-# Library: its sources. The first one has the core, which the others use.
+# Library: its sources. The first one contains the core, which the others use.
 LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
@@ -133,5 +133,5 @@ def folder(vendor: str, root: Path) -> Path:
 
 
 def settings(vendor: str, root: Path) -> dict[str, str]:
-    """What lets a process find the simulated libraries in the vendor's place."""
+    """The environment in which a process finds the simulated libraries instead of the vendor's."""
     return {f"INFINI_{vendor.upper()}_LIBRARIES": str(folder(vendor, root))}

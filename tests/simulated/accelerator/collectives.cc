@@ -58,7 +58,7 @@ void remove_folder(const std::string &folder) {
     rmdir(folder.c_str());
 }
 
-// Folders of communicators that were not left: a process takes them away when it ends.
+// Folders of communicators that were not destroyed: a process removes them when it ends.
 class Folders {
 public:
     static Folders &get() {
@@ -114,7 +114,7 @@ std::string message_of(const Communicator &c, int from, int to, long number) {
            std::to_string(number);
 }
 
-// Posts a part, and gets those of all ranks.
+// Posts this rank's part, and reads those of all ranks.
 int exchange(Communicator &c, const Collective &w, size_t bytes,
              std::vector<std::vector<char>> *parts, int failure) {
     const Header mine{int(w.kind), w.dtype, w.op, w.root, w.count};
@@ -137,7 +137,7 @@ int exchange(Communicator &c, const Collective &w, size_t bytes,
         if (!(other == mine)) {
             violate("rank " + std::to_string(rank) + " called something else than rank " +
                     std::to_string(c.rank));
-            wait_for(c, [] { return false; });  // as the libraries: until somebody aborts it
+            wait_for(c, [] { return false; });  // as in the libraries: until it is aborted
             return failure;
         }
         part.erase(part.begin(), part.begin() + sizeof other);
@@ -267,7 +267,7 @@ bool join_all(int ranks, const int *devices, void **communicators) {
     return good;
 }
 
-// Waits for the others, as some libraries do. Whoever comes last takes the folder away.
+// Waits for the others, as some libraries do. The last one removes the folder.
 bool leave(Communicator *c) {
     write_file(c->folder + "/l" + std::to_string(c->rank), nullptr, 0);
     const auto begun = std::chrono::steady_clock::now();
@@ -284,7 +284,7 @@ bool leave(Communicator *c) {
 }
 
 bool abort(Communicator *c) {
-    c->aborted = true;  // not destroyed: what is in streams still looks at it
+    c->aborted = true;  // not destroyed: work in streams still uses it
     Folders::get().remove(c->folder);
     return true;
 }

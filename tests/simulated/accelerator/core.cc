@@ -117,7 +117,7 @@ bool refuse(const char *what) {
     return false;
 }
 
-// The allocation that an address lies in; the lock is held.
+// The allocation that contains an address; the lock is held.
 std::pair<const char *const, Block> *block_of(const void *memory) {
     auto next = world().memory.upper_bound(static_cast<const char *>(memory));
     if (next == world().memory.begin()) return nullptr;

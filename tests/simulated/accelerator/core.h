@@ -1,5 +1,5 @@
-// A simulated accelerator: what the simulated libraries of vendors with a runtime of their own have
-// in common. Streams are threads; device memory cannot be touched by the host, and each access is
+// A simulated accelerator: the common core of the simulated libraries of vendors with a runtime of
+// their own. Streams are threads; device memory cannot be touched by the host, and each access is
 // checked; any function can be made to fail; calls are counted.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace simulated {
 
-// To be called first in every function of a vendor's: counts the call. Returns the code that a test
-// wants it to fail with, or 0.
+// To be called first in every function of a vendor's: counts the call. Returns the error code that
+// a test has requested, or 0.
 SIMULATED int begin(const char *function);
-// What `begin` was told last in this thread, for messages.
+// The last function passed to `begin` in this thread, for messages.
 SIMULATED const char *current();
 
 // Reports a misuse of the API on stderr, and counts it.
@@ -30,7 +30,7 @@ SIMULATED size_t used(int device);
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-SIMULATED void *allocate(int device, size_t bytes);  // null: no room
+SIMULATED void *allocate(int device, size_t bytes);  // null: out of memory
 SIMULATED bool release(void *memory);
 SIMULATED void *pin(size_t bytes);
 SIMULATED bool unpin(void *memory);

@@ -84,7 +84,7 @@ bool copy_elements(const Strided &from, const Strided &to, int device) {
     if (!source || !target) return false;
     const int64_t size = int64_t(to.element());
     std::vector<char> all(size_t(to.count() * size));
-    Strided dense = from;  // positions of a tensor that may have to be repeated
+    Strided dense = from;  // positions of a tensor that may be broadcast
     for (int64_t i = 0; i < to.count(); ++i)
         memcpy(&all[size_t(i * size)], source + dense.offset(broadcast(to, from, i)) * size,
                size_t(size));
@@ -164,7 +164,7 @@ bool running_sum(const Strided &x, int dim, const Strided &y, int device) {
 
 namespace {
 
-// Moves bytes: y's element at coordinates `at` is that of x with another one along `dim`.
+// Copies bytes: y's element at coordinates `at` is x's with another index along `dim`.
 template <class Which>
 bool pick(const Strided &x, int dim, const Strided &y, int device, const Which &which) {
     const char *from = bytes_of(x.data, x.extent(), device);

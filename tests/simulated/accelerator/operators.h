@@ -1,5 +1,5 @@
-// What operators of a language model compute, on the host and in plain loops: the arithmetic of
-// the simulated operator libraries. Each returns false, with a report, where memory is not right.
+// Operators of language models, on the host in plain loops: the arithmetic of the simulated
+// operator libraries. Each returns false, with a report, for invalid memory.
 #pragma once
 
 #include "tensors.h"
@@ -16,25 +16,26 @@ bool lookup(const Strided &table, const Strided &indices, const Strided &out, in
 // Elements in order along a dimension; `k` of them.
 bool order(const Strided &x, int dim, bool descending, int64_t k, const Strided &values,
            const Strided &places, int device);
-// Where the largest or smallest element along a dimension is, the first of equal ones; NaN wins.
+// The index of the largest or smallest element along a dimension, the first of equal ones; NaN
+// wins.
 bool extreme(const Strided &x, int dim, bool largest, const Strided &places, int device);
 bool running_sum(const Strided &x, int dim, const Strided &y, int device);
-// Elements by their place along a dimension: an index for each, or one for each slice.
+// Gathers along a dimension: an index for each element, or one for each slice.
 bool gather(const Strided &x, int dim, const Strided &indices, const Strided &y, int device);
 bool select(const Strided &x, int dim, const Strided &indices, const Strided &y, int device);
-// y = function(a, b), which repeat themselves to the shape of y.
+// y = function(a, b), which broadcast to the shape of y.
 bool combine(const Strided &a, const Strided &b, const Strided &y,
              double (*function)(double, double), int device);
-// Writes the value where the mask, which repeats itself, is not 0; other elements are not touched.
+// Writes the value where the mask, which broadcasts, is not 0; other elements are unchanged.
 bool fill_where(const Strided &x, const Strided &mask, double value, int device);
-// cos and sin repeat themselves to the shape of x.
+// cos and sin broadcast to the shape of x.
 bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
             int device);
-// [B, H, L, D]. Query i sees the keys up to i + keys - queries if `causal`.
+// [B, H, L, D]. Query i attends to the keys up to i + keys - queries if `causal`.
 bool attend(const Strided &q, const Strided &k, const Strided &v, double scale, bool causal,
             const Strided &out, int device);
 // Sequences of queries [tokens, heads, size], ending at `ends`, in a cache [blocks, heads, rows,
-// size]: query i of n sees the keys up to i + keys - n.
+// size]: query i of n attends to the keys up to i + keys - n.
 bool attend_paged(const Strided &q, const Strided &k, const Strided &v, const Strided &table,
                   const std::vector<int64_t> &ends, const std::vector<int64_t> &lengths,
                   double scale, const Strided &out, int device);

@@ -15,7 +15,7 @@ struct Matrices {
     int64_t batch, rows, columns;
     int64_t batch_stride, row_stride, column_stride;  // in elements
 
-    // Its bytes on the host; null, with a report, if a part is not the device's memory.
+    // Its bytes on the host; null, with a report, if any of it is not device memory.
     char *bytes(int device) const {
         if (batch * rows * columns == 0) return static_cast<char *>(data);
         const int64_t last =
@@ -28,7 +28,7 @@ struct Matrices {
     }
 };
 
-// c = alpha * a @ b + beta * c. As on hardware, a c of NaNs stays one where beta is 0.
+// c = alpha * a @ b + beta * c. As on hardware, NaNs in c remain if beta is 0.
 inline int multiply(const Matrices &c, const Matrices &a, const Matrices &b, double alpha,
                     double beta, bool reads_c, int device, int failure) {
     char *out = c.bytes(device), *left = a.bytes(device), *right = b.bytes(device);

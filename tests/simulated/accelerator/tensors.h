@@ -28,7 +28,7 @@ struct Strided {
         }
         return sum;
     }
-    // How far its elements reach, for the check of the memory.
+    // The extent of its elements, for the memory check.
     size_t extent() const {
         int64_t last = 0;
         for (size_t i = 0; i < size.size(); ++i) last += (size[i] - 1) * stride[i];
@@ -36,7 +36,7 @@ struct Strided {
     }
 };
 
-// The elements as numbers, on the host. Empty, with a report, if they are not the device's.
+// The elements as doubles, on the host. Empty, with a report, if they are not in device memory.
 using Numbers = std::vector<double>;
 
 inline Numbers read(const Strided &t, int device) {
@@ -58,7 +58,7 @@ inline bool write(const Strided &t, const Numbers &numbers, int device) {
     return true;
 }
 
-// The position in `from`, of which dimensions may be 1, for a position in `to`.
+// The position in `from`, whose dimensions may be 1, for a position in `to`.
 inline int64_t broadcast(const Strided &to, const Strided &from, int64_t position) {
     int64_t at = 0, step = 1;
     for (size_t i = 0; i < from.size.size(); ++i) {

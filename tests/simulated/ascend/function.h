@@ -1,4 +1,4 @@
-// What the files with functions of the simulated libopapi.so have in common.
+// Shared by the files with functions of the simulated libopapi.so.
 #pragma once
 
 #include "accelerator/operators.h"

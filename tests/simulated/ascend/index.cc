@@ -1,4 +1,4 @@
-// Simulated libopapi.so: places, indices and running sums, each function in two steps.
+// Simulated libopapi.so: gather, scatter and cumulative sums, each function in two steps.
 #include <algorithm>
 
 #include "ascend/function.h"

@@ -1,4 +1,4 @@
-// Objects of the simulated libopapi.so, and what its functions have in common.
+// Objects of the simulated libopapi.so, and helpers of its functions.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct aclTensorList {
 struct aclIntArray {
     std::vector<int64_t> values;
 };
-// Holds all that it needs: tensors may be destroyed before it runs.
+// Holds everything it needs: tensors may be destroyed before it runs.
 struct aclOpExecutor {
     std::function<int()> work;
     uint64_t workspace;

@@ -16,7 +16,7 @@ int fail(int code, const char *text) {
     return code;
 }
 
-// What every function does first.
+// Called first by every function.
 int enter(const char *function, bool needs_device = true) {
     if (int code = begin(function)) return fail(code, "a failure that a test asked for");
     if (!initialized) return fail(code_uninitialized, "aclInit was not called");

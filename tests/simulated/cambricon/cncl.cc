@@ -53,7 +53,7 @@ cnclResult_t cnclInitComms(cnclComm_t *comms, int count, const int *devices, con
             if (ranks[i] != i) return result_arguments;
         return count == all && join_all(all, devices, comms) ? 0 : result_arguments;
     }
-    if (count != 1) return result_arguments;  // the simulation joins one at a time
+    if (count != 1) return result_arguments;  // the simulation handles one at a time
     comms[0] = join(id, sizeof *id, devices[0], all, ranks[0]);
     return comms[0] ? 0 : result_async_error;
 }

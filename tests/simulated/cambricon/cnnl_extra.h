@@ -1,4 +1,4 @@
-/* Stands for the SDK's cnnl_extra.h, as cnnl.h here does for its cnnl.h. */
+/* Replaces the SDK's cnnl_extra.h, as cnnl.h here replaces its cnnl.h. */
 #pragma once
 
 typedef enum {

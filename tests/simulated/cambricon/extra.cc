@@ -1,4 +1,4 @@
-// Simulated libcnnl_extra.so: attention to sequences that lie behind each other, on the host.
+// Simulated libcnnl_extra.so: attention to packed sequences, on the host.
 #include "cambricon/function.h"
 
 using namespace simulated;
@@ -76,7 +76,7 @@ cnnlStatus_t cnnlFlashAttentionForward(
         for (size_t i = 1; i < ends.size(); ++i) {
             const auto begin = int64_t(ends[i - 1]), end = int64_t(ends[i]);
             const auto first = int64_t(key_ends[i - 1]), last = int64_t(key_ends[i]);
-            // Of others no public source says where the mask begins.
+            // For others no public source documents where the mask begins.
             if (end - begin > how.most_queries || last - first > how.most_keys ||
                 (how.causal && end - begin != last - first)) {
                 violate("sequences that the descriptor does not allow");

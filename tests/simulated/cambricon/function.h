@@ -1,4 +1,4 @@
-// What the files with functions of the simulated libcnnl.so and libcnnl_extra.so have in common.
+// Shared by the files with functions of the simulated libcnnl.so and libcnnl_extra.so.
 #pragma once
 
 #include "accelerator/operators.h"
@@ -30,7 +30,7 @@ int start(cnnlHandle_t handle, Work work) {
                : kFailed;
 }
 
-// Is it memory of the device, and enough?
+// Whether it is device memory of sufficient size.
 inline bool is_workspace(void *workspace, size_t bytes) {
     return bytes >= kWorkspace && simulated::bytes_of(workspace, bytes, simulated::device());
 }

@@ -143,7 +143,7 @@ inline double cyl_bessel_i1(double x) {
 inline float cyl_bessel_i0f(float x) { return float(cyl_bessel_i0(double(x))); }
 inline float cyl_bessel_i1f(float x) { return float(cyl_bessel_i1(double(x))); }
 
-// The fast ones are here as exact as the others.
+// The fast variants are as accurate here as the others.
 inline float __expf(float x) { return expf(x); }
 inline float __exp10f(float x) { return exp10f(x); }
 inline float __logf(float x) { return logf(x); }
@@ -161,7 +161,7 @@ inline float __frcp_rn(float x) { return 1 / x; }
 inline float __fsqrt_rn(float x) { return sqrtf(x); }
 inline float __frsqrt_rn(float x) { return rsqrtf(x); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
-// Not contracted with what follows: the compiler must not see them.
+// Opaque to the compiler, which must not contract them with later operations.
 inline float __fadd_rn(float x, float y) {
     volatile float z = x + y;
     return z;

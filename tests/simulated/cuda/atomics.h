@@ -1,11 +1,12 @@
-// Atomic operations. Only one thread of the simulation runs at a time, so plain ones will do.
+// Atomic operations. Only one thread of the simulation runs at a time, so plain operations are
+// enough.
 #pragma once
 
 #include "barriers.h"
 #include "checks.h"
 
 namespace simulated {
-// In one piece: no other thread comes between.
+// Atomic because no other thread can interleave.
 template <class T, class F>
 SIMULATED_UNCHECKED inline T change(T *address, F function) {
     const unsigned preempt = state.preempt;

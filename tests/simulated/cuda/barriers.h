@@ -5,7 +5,7 @@
 
 namespace simulated {
 
-// The shared memory that the launch asked for.
+// The shared memory that the launch requested.
 struct DynamicShared {
     operator unsigned char *() const { return state.dynamic_shared; }
     unsigned char *operator()() const { return state.dynamic_shared; }
@@ -64,8 +64,8 @@ inline void __threadfence_system() { asm volatile("" ::: "memory"); }
 [[noreturn]] inline void __trap() { simulated::fail("__trap()"); }
 inline void __brkpt() {}
 
-// What a compiler declares: shuffles and votes with masks of lanes, or without them (__shfl). Of
-// warps that are wider than what a kernel takes for one, only shuffles.
+// What a compiler declares: shuffles and votes with masks of lanes, or without them (__shfl). For
+// hardware warps wider than the kernel's, only shuffles.
 #ifndef INFINI_LANE_MASKS
 #define INFINI_LANE_MASKS 1
 #endif
@@ -74,7 +74,7 @@ inline void __brkpt() {}
 #endif
 using simulated::LaneMask;
 
-// Any set of lanes with this one in it may run together; the smallest is as right as all others.
+// Any set of lanes that contains this one may be active; the smallest set is as valid as any other.
 inline LaneMask __activemask() { return LaneMask(1) << simulated::state.lane; }
 
 template <class T>
@@ -86,7 +86,7 @@ template <class T>
 inline T __shfl_xor_sync(LaneMask mask, T value, int lanes, int width = warpSize) {
     auto all = simulated::exchange(simulated::Together::kShuffle, value, mask);
     unsigned source = simulated::state.lane ^ unsigned(lanes);
-    // Groups before this one may be read, those behind it not.
+    // Groups before this one may be read, later ones may not.
     return source < (simulated::state.lane & ~unsigned(width - 1)) + unsigned(width) ? all[source]
                                                                                      : value;
 }

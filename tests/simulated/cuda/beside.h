@@ -1,4 +1,4 @@
-// The simulated libcudart, which lies beside the library that includes this.
+// The simulated libcudart, in the same folder as the library that includes this.
 #pragma once
 
 #include <dlfcn.h>

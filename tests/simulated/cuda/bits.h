@@ -83,8 +83,7 @@ inline double __hiloint2double(int high, int low) {
     return simulated::bits<double>((unsigned long long)unsigned(high) << 32 | unsigned(low));
 }
 
-// Floats to integers: what does not fit becomes the nearest that does, NaN becomes 0 (for 64 bits
-// the smallest).
+// Floats to integers saturate; NaN becomes 0 (for 64 bits the smallest integer).
 namespace simulated {
 template <class T>
 inline T saturate(double x) {

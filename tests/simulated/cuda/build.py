@@ -25,11 +25,11 @@ CXX = os.environ.get("CXX", "c++")
 WARNINGS = ["-Wall", "-Wextra"]
 FLAGS = ["-std=c++20", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", *WARNINGS]
 
-# Kernels: the header that stands before all of them is precompiled with the very same flags.
+# Kernels: the header included before all of them is precompiled with exactly the same flags.
 KERNEL_FLAGS = [
     *("-std=c++20", "-O1", "-g1", "-fPIC", "-w", "-pipe"),
     *("-fno-exceptions", "-fno-rtti", "-fwrapv", "-fno-strict-aliasing"),
-    "-fstack-clash-protection",  # large frames meet the guard of their stack
+    "-fstack-clash-protection",  # large frames hit the guard page of their stack
     # Each kernel is a library, and all define the same names.
     *("-fno-gnu-unique", "-fno-semantic-interposition"),
     "-D__CUDACC_RTC__",
@@ -145,7 +145,7 @@ def folder(root: Path) -> Path:
 
 
 def use(root: Path) -> None:
-    """Lets this process and those that it starts find the simulation in CUDA's place.
+    """Lets this process and its children find the simulation instead of CUDA.
 
     INFINI_SIMULATED_PRODUCTS=1: cuBLASLt, cuDNN, cuSOLVER and cuFFT are simulated, too; without
     them our own kernels do their work.
@@ -153,7 +153,7 @@ def use(root: Path) -> None:
     libraries = folder(root)
     products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""
     os.environ["INFINI_NVIDIA_LIBRARIES"] = f"{libraries}{products}"
-    # Kernels that check what they do are not the same kernels.
+    # Kernels compiled with checks differ from the others.
     kind = "checked" if "INFINI_SIMULATED_CHECK" in os.environ else "plain"
     os.environ.setdefault("INFINI_CACHE", str(libraries / f"cache-{kind}"))
 

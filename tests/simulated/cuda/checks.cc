@@ -1,4 +1,4 @@
-// Looking at every access of kernels that were compiled with INFINI_SIMULATED_CHECK.
+// Checks every access of kernels that were compiled with INFINI_SIMULATED_CHECK.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -9,7 +9,7 @@
 namespace simulated {
 namespace {
 
-// In device.cc: the allocation that an address lies in.
+// In device.cc: the allocation that contains an address.
 using Find = bool (*)(uintptr_t, uintptr_t *, uintptr_t *);
 
 Find allocations() {

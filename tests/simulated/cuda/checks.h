@@ -1,5 +1,5 @@
-// Every access to memory is looked at, when the kernel is compiled with INFINI_SIMULATED_CHECK: the
-// compiler calls these functions, which it has for a sanitizer, before each load and store.
+// Every memory access is checked if the kernel is compiled with INFINI_SIMULATED_CHECK: the
+// compiler calls these sanitizer functions before each load and store.
 #pragma once
 
 #include "barriers.h"
@@ -13,7 +13,7 @@ SIMULATED_UNCHECKED inline void look(size_t address, size_t bytes, bool write) {
     for (const Range &range : state.known)
         known |= address >= range.start && address + bytes <= range.end;
     if (!known) state.services.check(address, bytes, write);
-    // In another order: any thread may go on before this one.
+    // A random order: any thread may continue before this one.
     if (state.preempt && (state.preempt = state.preempt * 1664525u + 1013904223u | 1u) >> 26 == 0)
         state.services.preempt();
 }
@@ -41,8 +41,8 @@ extern "C" SIMULATED_UNCHECKED void __asan_storeN_noabort(size_t address, size_t
 }
 extern "C" SIMULATED_UNCHECKED void __asan_handle_no_return() {}
 
-// A struct of 16 bytes may be read as two of 8: whether its address is right is asked in the
-// source, as undefined behaviour.
+// A struct of 16 bytes may be read as two of 8, so its alignment is checked in the source, as
+// undefined behaviour.
 namespace simulated {
 struct Mismatch {
     const char *file;

@@ -35,7 +35,7 @@ class Cuda:
         self.check(getattr(self.runtime, f"cuda{name}")(*arguments))
 
     def make(self, name: str, *arguments: Any) -> Pointer:
-        """The handle that a function gives through its first parameter."""
+        """The handle that a function returns through its first parameter."""
         made = Pointer()
         self.call(name, ctypes.byref(made), *arguments)
         return made
@@ -73,7 +73,7 @@ class Cuda:
         return function
 
     def kernel(self, body: str, *, head: str = "", threads: int = 1024) -> Pointer:
-        """A kernel of `int *out; const int *in; int n` (as p) with that body."""
+        """A kernel with the parameters `int *out; const int *in; int n` (as p) and this body."""
         source = f"""
             struct Params {{ int *out; const int *in; int n; }};
             {head}

@@ -1,5 +1,5 @@
 // The simulated NVRTC: compiles a kernel for the host, with the compiler that CXX names (else c++),
-// into a library whose bytes pass for a cubin.
+// into a library whose bytes are used as a cubin.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -87,7 +87,7 @@ int run(const std::vector<std::string> &arguments, const std::string &output) {
                                      0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    // Whatever is preloaded here is not for the compiler.
+    // Preloaded libraries must not be passed on to the compiler.
     std::vector<char *> environment;
     for (char **entry = environ; *entry; ++entry)
         if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) environment.push_back(*entry);
@@ -163,8 +163,8 @@ Result compile(Program &program, const std::vector<std::string> &options) {
         program.log = "cannot make " + folder + ": " + strerror(errno);
         return kCompilation;
     }
-    // Fibers take turns: names for reports stand in the code itself. With INFINI_SIMULATED_KEEP the
-    // source stays for a debugger.
+    // Fibers switch, so names for reports are in the code itself. With INFINI_SIMULATED_KEEP the
+    // source is kept for a debugger.
     bool keep = getenv("INFINI_SIMULATED_KEEP") != nullptr;
     std::string first = keep ? "" : "#line 1 " + quoted(program.name) + "\n";
     write_file(folder + "/kernel.cu", first + program.source +
@@ -248,7 +248,7 @@ SIMULATED_EXPORT int nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes) {
 SIMULATED_EXPORT int nvrtcGetCUBIN(nvrtcProgram program, char *code) {
     return copy_out(program->code, code);
 }
-// The same bytes pass for PTX, too.
+// The same bytes are used as PTX, too.
 SIMULATED_EXPORT int nvrtcGetPTXSize(nvrtcProgram program, size_t *bytes) {
     return nvrtcGetCUBINSize(program, bytes);
 }

@@ -1,4 +1,4 @@
-// Convolutions of the libcudnn look-alike, as they are defined.
+// Convolutions of the libcudnn look-alike, computed by their definition.
 #include <algorithm>
 #include <cstdio>
 
@@ -85,7 +85,7 @@ private:
             }
         return sum;
     }
-    // -1: beside the image.
+    // -1: outside the image.
     int64_t place_of(const std::vector<int64_t> &at, int64_t channel, int64_t tap) const {
         int64_t place = 0, step = 1;
         for (size_t d = at.size(); d-- > 2; tap /= w.sizes[d]) {
@@ -186,7 +186,7 @@ int cudnnAddTensor(Handle *handle, const void *, Shape *b, const void *bias, con
             into.write(to, i, into.read(to, i) + from.read(bias, i / inner % into.size(1)));
     });
 }
-// INFINI_SIMULATED_REFUSAL=1: takes nothing, after a call of the runtime that fails.
+// INFINI_SIMULATED_REFUSAL=1: rejects everything, after a failing call of the runtime.
 int cudnnConvolutionBiasActivationForward(Handle *handle, const void *, Shape *x, const void *from,
                                           Shape *w, const void *window, Steps *steps, int algorithm,
                                           void *workspace, size_t bytes, const void *, Shape *,

@@ -1,5 +1,5 @@
-// Copies that go on by themselves: cp.async. What is copied arrives at the last moment, when the
-// thread waits for it, so that reading too early shows.
+// Asynchronous copies: cp.async. The data arrives as late as possible, when the thread waits for
+// it, so that reading too early is detected.
 #pragma once
 
 #include "barriers.h"
@@ -20,14 +20,14 @@ inline void cp_async(void *shared, const void *from, int valid = bytes) {
     state.services.copy(shared, from, bytes, unsigned(valid));
 }
 inline void cp_async_commit() { state.services.commit(); }
-// Until at most `pending` groups of this thread are on their way.
+// Waits until at most `pending` groups of this thread are in flight.
 inline void cp_async_wait(unsigned pending) { state.services.wait_copies(pending); }
 inline void cp_async_wait_all() {
     state.services.commit();
     state.services.wait_copies(0);
 }
 
-// Of memory that must be there, to a cache that is not.
+// A prefetch: the memory must be valid, but there is no cache.
 inline void prefetch([[maybe_unused]] const void *from, int bytes) {
     if (size_t(from) % 16 || bytes % 16) fail("a prefetch with a misaligned address or size");
 #ifdef INFINI_SIMULATED_CHECK
@@ -35,9 +35,10 @@ inline void prefetch([[maybe_unused]] const void *from, int bytes) {
 #endif
 }
 
-// Bulk copies: a box of a tensor of 16-bit elements, as cuTensorMapEncodeTiled of this simulation
-// describes it (driver.cc), to rows of 128 bytes whose pieces of 16 bytes are swizzled. It arrives
-// at once; kernels must not count on that, and see no difference where they wait as they must.
+// TMA copies: a box of a tensor of 16-bit elements, as described by this simulation's
+// cuTensorMapEncodeTiled (driver.cc), to rows of 128 bytes whose 16-byte chunks are swizzled. The
+// data arrives immediately; kernels must not rely on that, and see no difference if they wait as
+// required.
 struct TensorBox {
     unsigned long long memory, size[4], stride[4], box[4];  // strides in bytes
 };

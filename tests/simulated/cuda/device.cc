@@ -1,5 +1,5 @@
-// The simulated device: the CPU back end, which says that it is a GPU, and whose memory is full of
-// garbage until somebody writes it.
+// The simulated device: the CPU back end, reported as a GPU, whose memory is full of garbage until
+// it is written.
 //
 // INFINI_SIM_DEVICES=N  makes N of them.
 // INFINI_SIMULATED_GUARD=1    puts each allocation against the end of its pages, before a page that
@@ -31,7 +31,7 @@ constexpr size_t kAlignment = 256;          // as cudaMalloc's
 const InfiniBackend *cpu = nullptr;
 InfiniDriver driver;
 
-// Guarded allocations: where they begin, and what was mapped for them.
+// Guarded allocations: their addresses, and the mappings that hold them.
 struct Mapping {
     void *start;
     size_t bytes;
@@ -39,7 +39,7 @@ struct Mapping {
 std::mutex lock;
 std::map<void *, Mapping> mappings;
 
-// All memory that a kernel may use, by where it ends.
+// All memory that a kernel may use, by end address.
 std::map<uintptr_t, uintptr_t> ranges;
 
 void remember(void *memory, size_t bytes) {
@@ -58,7 +58,7 @@ bool guarded() {
     return value;
 }
 
-// Of large allocations the ends: filling 16 GiB takes longer than many a test.
+// Only the ends of large allocations: filling 16 GiB takes longer than many tests.
 void spoil(void *memory, size_t bytes) {
     constexpr size_t kEnd = size_t(32) << 20;
     char *start = static_cast<char *>(memory);
@@ -243,7 +243,7 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     return &backend;
 }
 
-// For the simulated driver: the allocation that an address lies in.
+// For the simulated driver: the allocation that contains an address.
 extern "C" __attribute__((visibility("default"))) bool simulatedFindMemory(uintptr_t address,
                                                                            uintptr_t *start,
                                                                            uintptr_t *end) {

@@ -1,5 +1,5 @@
 // The simulated libcuda: modules, functions, launches. A launch is a host function in the stream,
-// so streams, events, capture and graphs treat it as they treat everything.
+// so streams, events, capture and graphs treat it like any other work.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
     python engine.py ROOT/lib OUTPUT
 
 The copy is another library with other settings: it must not find the client's back ends (the CUDA
-back end would simulate itself for ever), nor count as the client's libinfinirt.
+back end would simulate itself recursively), nor be taken for the client's libinfinirt.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-RENAMED = {  # same lengths: they are changed in place
+RENAMED = {  # equal lengths, because they are replaced in place
     b"libinfinirt.so\0": b"libsimulate.so\0",
     b"INFINI_BACKEND_PATH\0": b"INFINI_SIMULATED_P_\0",
     b"INFINI_DEVICE\0": b"INFINI_SIM_D_\0",

@@ -1,6 +1,6 @@
 // CUDA's built-ins for kernels that run on the host. The simulated NVRTC includes this before every
-// source, precompiled; no header of the host's is included, so that a kernel sees what the real
-// compiler would show it, and compiles fast.
+// source, precompiled; no host header is included, so that a kernel sees only what the real
+// compiler provides, and compiles fast.
 #pragma once
 
 #define __device__
@@ -77,7 +77,7 @@ struct dim3 {
 #include "checks.h"
 #include "copies.h"
 #include "tensor_core.h"
-// clang-format off: these need what is above
+// clang-format off: these need the definitions above
 #if defined(INFINI_PTX) && !INFINI_PTX  // device code has plain C++ for what they are
 #define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
 #define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared

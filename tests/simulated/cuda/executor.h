@@ -1,4 +1,4 @@
-// The state of the one grid that runs, and what the parts of the simulation do with it.
+// The state of the running grid, and the functions of the simulation that use it.
 #pragma once
 
 #include <pthread.h>
@@ -13,11 +13,11 @@ namespace simulated {
 
 constexpr unsigned kBarriers = 16, kThreads = 1024, kLanes = 64;
 constexpr unsigned kMaxShared = 227 << 10;  // that a launch can ask for
-constexpr size_t kCanary = 4096;  // bytes behind the dynamic shared memory that are watched
+constexpr size_t kCanary = 4096;            // guard bytes after the dynamic shared memory
 constexpr unsigned char kUntouched = 0xee;
-constexpr unsigned long long kPatience = 4'000'000;  // turns in which nothing happens
+constexpr unsigned long long kPatience = 4'000'000;  // turns without progress
 
-// Lanes of a warp that do something together.
+// Lanes of a warp in a collective operation.
 struct Meeting {
     Together what;
     unsigned long long mask, arrived;
@@ -35,14 +35,14 @@ struct Copy {
 };
 
 struct Fiber {
-    void *stack = nullptr;  // null: begins anew
+    void *stack = nullptr;  // null: starts from the beginning
     unsigned index = 0;
     Position position{};
     Doing doing = Doing::kReady;
     Meeting *meeting = nullptr;  // waits in it
     Meeting *held = nullptr;     // may still read from it
     unsigned barrier = 0, result = 0;
-    std::vector<Copy> copies;  // on their way
+    std::vector<Copy> copies;  // in flight
     unsigned group = 0;        // of the copies that begin now
 };
 
@@ -63,7 +63,7 @@ struct Executor {
     unsigned threads = 0, ended = 0;
     std::vector<Fiber> fibers{kThreads};
     std::vector<Warp> warps{kThreads / 32};
-    unsigned warp = 32;  // lanes that the kernel takes for a warp
+    unsigned warp = 32;  // the kernel's warp size
     Barrier barriers[kBarriers];
     std::vector<Fiber *> queue;  // who can run, from `next` on
     size_t next = 0;
@@ -81,9 +81,9 @@ Executor &executor();
 
 // ---- reports.cc ---------------------------------------------------------------------------------
 
-// What went wrong, and where.
+// The error and its location.
 void report(const char *text);
-// Who stands where, when nobody can go on.
+// The states of all threads in a deadlock.
 void report_all();
 // Ends the launch from inside a fiber.
 [[noreturn]] void stop(int code, const char *text);
@@ -93,11 +93,11 @@ void report_all();
 extern const Services kServices;
 // It can run again.
 void ready(Fiber &fiber);
-// The running thread has come to its end; another one takes its stack in the next block.
+// The running thread has ended; another one uses its stack in the next block.
 void end_thread(Fiber &fiber);
 
-// INFINI_SIMULATED_ORDER: forward, reverse, random or random:SEED. Right kernels give the same in
-// any order. Random threads also stop anywhere, if the kernel was compiled with checks.
+// INFINI_SIMULATED_ORDER: forward, reverse, random or random:SEED. Correct kernels give the same
+// results in any order. Random threads also stop anywhere, if the kernel was compiled with checks.
 enum class Order { kForward, kReverse, kRandom };
 Order order();
 unsigned random_number();
@@ -106,7 +106,7 @@ unsigned random_number();
 
 void check_access(unsigned long address, unsigned long bytes, bool write);
 void check_type(const char *file, unsigned line, unsigned long address, unsigned alignment);
-// Before a thread goes on: it knows its own stack and nothing else.
+// Before a thread continues: it may access only its own stack.
 void begin_checks(Fiber &fiber);
 
 // ---- faults.cc ----------------------------------------------------------------------------------

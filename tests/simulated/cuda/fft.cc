@@ -1,5 +1,5 @@
-// A libcufft look-alike: transforms by their definition, strict about what it is given. What it
-// refuses the library would refuse, or do wrongly.
+// A libcufft look-alike: transforms by their definition, with strict argument checks. It rejects
+// what the library would reject, or compute wrongly.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ std::vector<Complex> roots_of(long long n, int direction) {
     return roots;
 }
 
-// Along a dimension of n blocks of `inner` numbers.
+// Along a dimension of n blocks of `inner` elements.
 void transform_blocks(std::vector<Complex> &data, long long n, long long inner, int direction) {
     const auto roots = roots_of(n, direction), given = data;
     for (size_t i = 0; i < data.size(); ++i) {
@@ -113,7 +113,7 @@ void transform(const Lines &lines, const T *from, T *to, int direction) {
                 to[2 * at] = T(sum.real()), to[2 * at + 1] = T(sum.imag());
         }
     }
-    // The library may use its input as room.
+    // The library may use its input as workspace.
     if (to_real)
         for (long long i = 0; i < 2 * half * lines.batch; ++i) const_cast<T *>(from)[i] = T(NAN);
 }

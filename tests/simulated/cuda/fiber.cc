@@ -7,7 +7,7 @@
 
 #include "hopper.h"
 
-// Only what a called function must keep is saved: the compiler has saved the rest.
+// Only callee-saved registers are saved: the compiler has saved the rest.
 #if defined(__aarch64__)
 asm(R"(
     .text

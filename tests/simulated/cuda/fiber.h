@@ -1,12 +1,13 @@
-// Switching between stacks. A fiber is a thread of CUDA's: it runs until it waits for others.
+// Switching between stacks. A fiber is a CUDA thread: it runs until it waits for others.
 #pragma once
 
 #include <cstddef>
 
 extern "C" {
-// Saves this stack in *from, and goes on where `to` was saved.
+// Saves this stack in *from, and continues where `to` was saved.
 void simulated_switch(void **from, void *to);
-// Where a new stack begins: calls the function of fiber_stack with its argument. Never called.
+// The entry of a new stack: calls the function of fiber_stack with its argument. Never called
+// directly.
 void simulated_begin();
 }
 
@@ -16,7 +17,7 @@ namespace simulated {
 // return.
 void *fiber_stack(void *end, void (*function)(void *), void *argument);
 
-// `count` stacks below each other, each above a page that may not be touched.
+// `count` consecutive stacks, each above a guard page.
 class Stacks {
 public:
     static constexpr size_t kBytes = size_t(128) << 10;  // of one, with its guard

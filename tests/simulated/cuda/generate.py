@@ -1,5 +1,5 @@
 """Writes the entry points of the simulated libcudart: every function of the aligned face under
-CUDA's own name, handed on to a private instance of InfiniRT whose device is the simulated one.
+CUDA's own name, forwarded to a private instance of InfiniRT whose device is the simulated one.
 
     python generate.py OUTPUT.cc
 """

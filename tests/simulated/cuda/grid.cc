@@ -47,7 +47,7 @@ Fiber &take() {
     if (order() == Order::kRandom)
         std::swap(e.queue[e.next], e.queue[e.next + random_number() % left]);
     Fiber &fiber = *e.queue[e.next++];
-    // The part that was taken goes when it is most of the list.
+    // The consumed part is erased when it is most of the list.
     if (e.next == e.queue.size() || e.next > 4 * kMaxThreads) {
         e.queue.erase(e.queue.begin(), e.queue.begin() + long(e.next));
         e.next = 0;
@@ -107,11 +107,11 @@ void run_block(Position block) {
         }
 }
 
-// After a failure fibers stand anywhere.
+// After a failure fibers may be suspended anywhere.
 void forget_fibers() {
     Executor &e = executor();
     for (Fiber &fiber : e.fibers) fiber = {};
-    for (Warp &warp : e.warps) warp.open.clear();  // what they held is lost
+    for (Warp &warp : e.warps) warp.open.clear();  // their resources are leaked
     for (Barrier &barrier : e.barriers) barrier = {};
 }
 

@@ -13,7 +13,7 @@ struct Launch {
     const void *parameters = nullptr;
 };
 
-// 0, or the code of the error, which has been told on stderr.
+// 0, or the error code; the error has been printed to stderr.
 int run_grid(const Launch &launch);
 
 }  // namespace simulated

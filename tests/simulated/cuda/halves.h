@@ -1,4 +1,4 @@
-// Numbers of 16 bits, for look-alikes of libraries that compute on the host.
+// 16-bit floats, for simulated libraries that compute on the host.
 #pragma once
 
 #include <cmath>

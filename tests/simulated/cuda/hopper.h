@@ -1,5 +1,5 @@
-// What the simulated device is: the figures of a Hopper GPU, with fewer multiprocessors.
-// INFINI_SIMULATED_CAPABILITY=80, 100 or the like passes for a GPU of that generation.
+// The properties of the simulated device: those of a Hopper GPU, with fewer multiprocessors.
+// INFINI_SIMULATED_CAPABILITY=80, 100 or the like selects a GPU of that generation.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ constexpr int kRegisters = 65536;
 constexpr unsigned kSharedOfAmpere = 164 << 10;  // of a multiprocessor
 constexpr int kThreadsOfProcessor = 2048, kBlocksOfProcessor = 32;
 constexpr unsigned kMaxParameters = 32764;
-constexpr unsigned char kGarbage = 0xcb;  // fills memory that nobody has written
+constexpr unsigned char kGarbage = 0xcb;  // fills uninitialised memory
 
 inline unsigned shared_of_processor() {
     return capability() < 90 ? kSharedOfAmpere : kSharedOfProcessor;
 }
 inline unsigned shared_optin() { return shared_of_processor() - kSharedReserved; }
 
-// The attributes that a description of the back-end contract has no place for.
+// The attributes without a field in the back-end contract's description.
 inline bool attribute_of(infinirtDeviceAttr attribute, int *value) {
     auto is = [&](int number) {
         *value = number;

@@ -155,7 +155,7 @@ inline uint32_t descriptor_address(const void *panel) {
     return uint32_t(static_cast<const unsigned char *>(panel) - memory);
 }
 
-// Products are done when they begin.
+// Products are complete when they begin.
 inline void begin_products() {}
 inline void commit_products() {}
 template <int pending>

@@ -38,7 +38,7 @@ double now() {
     return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-// A launch with its own copy of the parameters, which lies behind it.
+// A launch with its own copy of the parameters, stored after it.
 struct Record : Work {
     Launch launch;
 

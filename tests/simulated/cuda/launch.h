@@ -1,4 +1,4 @@
-// Work in streams: grids, and whatever else is a host function for the runtime.
+// Work in streams: grids, and other work that is a host function for the runtime.
 #pragma once
 
 #include "driver.h"
@@ -7,7 +7,7 @@
 
 namespace simulated {
 
-// A function of the simulated libcudart, which lies beside this library.
+// A function of the simulated libcudart, in the same folder as this library.
 void *runtime_symbol(const char *name);
 
 #define RUNTIME(name)        \
@@ -16,15 +16,15 @@ void *runtime_symbol(const char *name);
 
 unsigned current_context();  // of the device that the thread has chosen; 0: none
 
-// What a host function is given. It lies at the start of memory from malloc, which is freed after
-// the one run, or with the graph that was being captured.
+// The argument of a host function. It is at the start of memory from malloc, which is freed after
+// the single run, or with the captured graph.
 struct Work {
     bool kept = false;  // by a graph, for any number of runs
     void done();
 };
 CUresult enqueue(CUstream stream, infinirtHostFn_t function, Work *work);
 
-// Copies the parameters; refuses what the hardware would refuse.
+// Copies the parameters; rejects what the hardware would reject.
 CUresult launch(const Launch &wanted, CUstream stream, const void *parameters);
 
 }  // namespace simulated

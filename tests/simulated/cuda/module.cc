@@ -1,4 +1,4 @@
-// Loading what the simulated NVRTC made: a library of the host's, handed over as bytes.
+// Loads the output of the simulated NVRTC: a host library, passed as bytes.
 #include "module.h"
 
 #include <dlfcn.h>
@@ -47,8 +47,8 @@ void *open_bytes(const unsigned char *image, size_t bytes) {
         if (wrote <= 0) break;
         done += size_t(wrote);
     }
-    // The loader takes two libraries for one if their paths are the same, and numbers of files are
-    // used again: so each gets its own way to write the path.
+    // The loader treats libraries with equal paths as one, and file descriptors are reused, so each
+    // path is spelled differently.
     static std::atomic<unsigned> counter{0};
     std::string path = "/proc/self/fd";
     for (unsigned number = counter++; number; number /= 2) path += number % 2 ? "/." : "/";

@@ -11,7 +11,7 @@ namespace simulated {
 
 struct Function;
 
-// The code of a kernel: a library of the host's that the simulated NVRTC has made.
+// The code of a kernel: a host library made by the simulated NVRTC.
 struct Module {
     void *library = nullptr;
     State *state = nullptr;
@@ -35,7 +35,7 @@ struct Function {
     unsigned dynamic_allowed = 0;  // after cuFuncSetAttribute
 };
 
-// Null: these bytes are no such library.
+// Null: the bytes are not such a library.
 Module *load_module(const void *bytes);
 void unload_module(Module *module);
 // Null: it has no kernel of that name.

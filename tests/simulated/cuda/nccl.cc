@@ -1,6 +1,6 @@
-// The functions of the NCCL look-alike. Strict: what it refuses, or complains of, would hang, crash
-// or be undefined with NCCL. As there, the first operation of a communicator connects the ranks,
-// and waits for all of them.
+// The functions of the NCCL look-alike. Strict: what it rejects, or reports, would hang, crash or
+// be undefined with NCCL. As there, the first operation of a communicator connects the ranks, and
+// waits for all of them.
 #include "nccl.h"
 
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ struct Config {
 
 std::mutex lock;
 std::string last_error;
-std::map<int64_t, std::shared_ptr<World>> worlds;  // that still miss ranks
+std::map<int64_t, std::shared_ptr<World>> worlds;  // that still lack ranks
 std::set<Communicator *> live;
 std::atomic<int64_t> ids{0};
 
@@ -93,7 +93,7 @@ bool is_device_memory(const void *memory) {
 
 // ---- Enqueueing ---------------------------------------------------------------------------------
 
-// The communicator's own stream does it, between what is before and after it in the client's.
+// Runs in the communicator's own stream, ordered between earlier and later work in the client's.
 Result enqueue(std::unique_ptr<Batch> batch) {
     Communicator &me = *batch->communicator;
     OnDevice here(me.device);
@@ -122,7 +122,7 @@ Result enqueue(std::unique_ptr<Batch> batch) {
     return well ? kSuccess : wrong(kCuda, "simulated NCCL: the runtime refused");
 }
 
-// Connected ranks begin at once; the last one to come lets the others begin, too.
+// Connected ranks begin immediately; the last one to connect lets the others begin, too.
 Result begin(std::unique_ptr<Batch> batch) {
     Communicator &me = *batch->communicator;
     World &world = *me.world;
@@ -285,7 +285,7 @@ Result destroy(Communicator *me, bool abort) {
     }
     CUDA(StreamSynchronize, me->stream);
     CUDA(StreamDestroy, me->stream);
-    // Graphs that hold its operations may still be there: they are leaked with it.
+    // Graphs that hold its operations may still exist: they are leaked with it.
     if (me->kept.empty()) delete me;
     return kSuccess;
 }

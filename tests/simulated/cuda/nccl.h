@@ -1,4 +1,4 @@
-// An NCCL look-alike for ranks of one process: what meets in streams, and where.
+// An NCCL look-alike for ranks of one process: the state shared by their streams.
 #pragma once
 
 #include <condition_variable>
@@ -33,11 +33,11 @@ struct Operation {
 
 struct World;
 
-// What one call of GroupEnd, or one call outside a group, gave a communicator.
+// The operations of a communicator from one GroupEnd, or from one call outside a group.
 struct Batch {
     struct Communicator *communicator;
     std::vector<Operation> operations;
-    bool captured = false;  // runs again and again, and is kept
+    bool captured = false;  // runs repeatedly, and is kept
 };
 
 struct Communicator {
@@ -78,10 +78,10 @@ struct World {
     std::map<std::pair<int, int>, std::deque<Message *>> messages;  // by sender and receiver
 };
 
-// The body of a host function: does a Batch, together with the other ranks'.
+// The body of a host function: runs a Batch, together with the other ranks'.
 void run_batch(void *batch);
 
-// Tells on stderr, too, what hardware would not tell.
+// Also prints errors to stderr that hardware would not report.
 void complain(const std::string &sentence);
 
 }  // namespace simulated::nccl

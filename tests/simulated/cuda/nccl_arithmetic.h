@@ -1,4 +1,4 @@
-// Combining elements as NCCL does it: in the very type, rounded at every step.
+// Combines elements as NCCL does: in the element type, rounded at every step.
 #pragma once
 
 #include <cmath>

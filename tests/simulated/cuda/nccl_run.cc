@@ -1,4 +1,4 @@
-// What the streams of the ranks do: they wait for each other, and one of them does the work.
+// The work in the ranks' streams: they wait for each other, and one of them does the work.
 #include <cstring>
 
 #include "nccl.h"
@@ -13,7 +13,7 @@ void copy(void *to, const void *from, size_t bytes) {
     if (bytes && to != from) memmove(to, from, bytes);
 }
 
-// All ranks are here and wait. Parts of the result may lie where parts of what is sent do.
+// All ranks have arrived and wait. Results may overlap the sent data.
 void work(const World &world, const Meeting &meeting) {
     const Operation &first = *meeting.come.at(0);
     const TypeFacts &type = kTypes[first.type];
@@ -95,7 +95,7 @@ void run(Batch &batch) {
     Communicator &me = *batch.communicator;
     World &world = *me.world;
     Lock lock(world.lock);
-    std::deque<Message> sent;  // they do not move
+    std::deque<Message> sent;  // the data does not move
     for (const Operation &operation : batch.operations)
         if (operation.kind == Kind::kSend) {
             sent.push_back({&operation});

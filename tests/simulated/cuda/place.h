@@ -1,9 +1,9 @@
-// Where a thread is.
+// The indices of a thread.
 #pragma once
 
 #include "services.h"
 
-// What belongs to the simulation and not to the kernel.
+// Functions of the simulation, not of the kernel.
 #ifdef INFINI_SIMULATED_CHECK
 #define SIMULATED_UNCHECKED __attribute__((noinline, no_sanitize("kernel-address")))
 #else

@@ -135,7 +135,7 @@ const char *cudnnGetErrorString(int) { return "CUDNN_STATUS_SIMULATED"; }
 void cudnnGetLastErrorString(char *text, size_t size) {
     std::snprintf(text, size, "%s", last.c_str());
 }
-// The library ends the process where it does not find what it needs; so does this.
+// The library ends the process if a dependency is missing; so does this.
 int cudnnCreate(Handle **made) {
     for (const char *name : {"libcublasLt.so.12", "libnvrtc.so.12"})
         if (!dlopen(name, RTLD_NOW | RTLD_NOLOAD)) {

@@ -1,5 +1,5 @@
-// A libcudnn look-alike: what its parts share. Strict about what it is given: what it refuses the
-// library would refuse.
+// A libcudnn look-alike: shared definitions. Arguments are checked strictly: it rejects what the
+// library would reject.
 #pragma once
 
 #include <atomic>
@@ -16,11 +16,11 @@ namespace primitives {
 constexpr int kSuccess = 0, kBad = 2000, kUnsupported = 3000;
 enum { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat = 9 };  // cuDNN's numbers
 
-// What the library says of it, and the status.
+// Records the library's message, and returns the status.
 int wrong(const char *sentence, int status = kBad);
-// Does it in the stream, and whenever a graph runs it again.
+// Runs it in the stream, and at every replay of a graph.
 int enqueue(void *stream, const std::function<void()> &work);
-// A function of the runtime beside this library.
+// A function of the runtime in the same folder as this library.
 void *runtime_function(const char *name);
 bool has(const char *variable);  // of the environment
 
@@ -29,7 +29,7 @@ struct Handle {
     std::atomic<bool> is_used{false};
 };
 
-// One thread at a time: what the library says of its handles, and does not check.
+// One thread at a time: the library documents this for its handles, but does not check it.
 class Use {
 public:
     explicit Use(Handle *handle);
@@ -79,7 +79,7 @@ struct Object {
 
 std::map<int64_t, Shared> tensors_of(const Object &graph);  // by name
 
-// All that a call was given, by value: a graph may run it again.
+// All arguments of a call, by value: a graph may run it again.
 struct Call {
     Shared graph;
     std::map<int64_t, void *> pointers;

@@ -1,5 +1,5 @@
-// A libcublasLt look-alike: matrix products in plain loops, strict about descriptions. What it
-// refuses the library would refuse, or compute wrongly.
+// A libcublasLt look-alike: matrix products in plain loops, with strict checks. It rejects what the
+// library would reject, or compute wrongly.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -83,7 +83,7 @@ void write(int type, void *data, int64_t i, double value) {
     }
 }
 
-// All that a call was given, by value.
+// All arguments of a call, by value.
 struct Product {
     Description description;
     Layout a, b, c, d;

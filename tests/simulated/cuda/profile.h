@@ -1,5 +1,5 @@
-// What the libraries of one folder pass for: lines "word value" of the file `profile` there. Without
-// the file they are NVIDIA's.
+// What the libraries of one folder simulate: lines "word value" of the file `profile` there.
+// Without the file, NVIDIA's.
 #pragma once
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ private:
         dladdr(&inside, &self);
         std::string folder = self.dli_fname;
         FILE *file = nullptr;
-        for (int up = 0; up < 3 && !file; ++up) {  // the engine's libraries lie deeper
+        for (int up = 0; up < 3 && !file; ++up) {  // the engine's libraries are in a subfolder
             folder = folder.substr(0, folder.rfind('/'));
             for (const char *place : {"/profile", "/core/profile"})
                 if (!file) file = fopen((folder + place).c_str(), "r");

@@ -20,7 +20,7 @@ void *open_instance() {
     dladdr(reinterpret_cast<void *>(&open_instance), &self);
     std::string path = self.dli_fname;
     path = path.substr(0, path.rfind('/') + 1) + "engine/libinfinirt.so";
-    // Deep: its calls among its own functions must not end in the client's libinfinirt.
+    // RTLD_DEEPBIND: its internal calls must not resolve to the client's libinfinirt.
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (!library) {
         fprintf(stderr, "simulated CUDA: %s\n", dlerror());
@@ -33,8 +33,8 @@ std::atomic<int> failure{0};
 std::atomic<infinirtHostFn_t> kernels{nullptr};
 thread_local Error last = infinirtSuccess;
 
-// On real hardware an error of a kernel stays until the process ends, and every function returns
-// it. Here one function tells it, so that the tests that follow can show what they have to show.
+// On real hardware a kernel error is sticky: every function returns it until the process ends. Here
+// one function returns it, so that later tests are not affected.
 bool sticky() {
     static const bool value = getenv("INFINI_SIMULATED_STICKY") != nullptr;
     return value;
@@ -73,8 +73,8 @@ void simulatedReportFailure(infinirtError_t error) {
     failure.compare_exchange_strong(none, error);
 }
 
-// A device is reset for all threads. They have its new context when they choose it the next time;
-// on hardware other functions do that, too.
+// A device is reset for all threads. They get its new context when they next select it; on hardware
+// other functions do that, too.
 namespace {
 
 constexpr int kDevices = 16;
@@ -160,8 +160,8 @@ SIMULATED_EXPORT infinirtError_t cudaGraphNodeGetType(infinirtGraphNode_t node,
     return with_failures("GraphNodeGetType", error);
 }
 
-// Memory of a pool was used before, maybe by the very same operator: garbage shows what it forgets
-// to write.
+// Pool memory may have been used by the same operator before, so it is filled with garbage to
+// expose elements that it does not write.
 static Error spoil(Error error, void **memory, size_t bytes, infinirtStream_t stream) {
     static const auto fill = own_function<decltype(&infinirtMemsetAsync)>("infinirtMemsetAsync_v2");
     static const auto ask =

@@ -10,7 +10,7 @@ namespace simulated {
 
 using Error = infinirtError_t;
 
-// A symbol of the private instance; ends the process when it is not there.
+// A symbol of the private instance; ends the process if it is missing.
 void *own_symbol(const char *name);
 
 template <class F>
@@ -18,14 +18,15 @@ F own_function(const char *symbol) {
     return reinterpret_cast<F>(own_symbol(symbol));
 }
 
-// What a function returns, or the failure of a kernel that ran before it.
+// The function's own status, or the failure of an earlier kernel.
 Error with_failures(const char *function, Error result);
 
 }  // namespace simulated
 
-// For the simulated driver: a kernel failed. Told by the next function that waits.
+// For the simulated driver: a kernel failed. Reported by the next function that waits.
 SIMULATED_EXPORT void simulatedReportFailure(infinirtError_t error);
-// Counts contexts of devices: another one after each reset. 0: the calling thread has none.
+// The number of the device's context, which changes with each reset. 0: the calling thread has
+// none.
 SIMULATED_EXPORT unsigned simulatedContext();
 // The host function that runs a grid. Graph nodes that call it say that they are kernels.
 SIMULATED_EXPORT void simulatedNameKernels(infinirtHostFn_t function);

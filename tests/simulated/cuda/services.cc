@@ -1,4 +1,4 @@
-// What threads do together: meetings of lanes, barriers, copies that arrive later.
+// Operations that involve several threads: warp collectives, barriers, asynchronous copies.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>

@@ -1,30 +1,31 @@
-// What a compiled kernel and the simulation share: where the running thread is, and what it can ask
-// for. Included by both.
+// The interface between a compiled kernel and the simulation: the state of the running thread, and
+// the services. Included by both.
 #pragma once
 
 namespace simulated {
 
-// Of this file: a kernel that was compiled with another one is not loaded.
+// The version of this file: a kernel that was compiled with another one is not loaded.
 constexpr unsigned kServicesVersion = 6;
 
 struct Position {
     unsigned x, y, z;
 };
 
-// What lanes of a warp do together: all of them must ask for the same.
+// Collective operations of a warp: all lanes must request the same one.
 enum class Together : int { kSync, kShuffle, kVote, kMatch, kReduce, kMatrix };
 
 struct Services {
-    // Waits until all lanes of `mask` have come here with the same `what`. Gives an array of what
-    // each brought, an entry of kLaneBytes for each lane, valid until this thread's next call of any service.
+    // Waits until all lanes of `mask` have arrived with the same `what`. Returns an array of what
+    // each brought, an entry of kLaneBytes for each lane, valid until this thread's next call of
+    // any service.
     const unsigned char *(*exchange)(Together what, unsigned long long mask, const void *mine,
                                      unsigned bytes);
-    // Waits at one of 16 barriers until `count` threads (0: all of the block) have come. Gives the
+    // Waits at one of 16 barriers until `count` threads (0: all of the block) arrive. Returns the
     // sum of what they brought.
     unsigned (*barrier)(unsigned id, unsigned count, unsigned value);
-    // Comes to a barrier without waiting.
+    // Arrives at a barrier without waiting.
     void (*arrive)(unsigned id, unsigned count);
-    // Lets all others run first: inside a loop that waits for something.
+    // Yields to all others, in a loop that waits for something.
     void (*yield)();
     // cp.async: begins a copy whose last bytes - valid become 0; makes a group of those begun;
     // waits until at most `pending` groups are left.
@@ -35,7 +36,7 @@ struct Services {
     // whose address does not fit the type.
     void (*check)(unsigned long address, unsigned long bytes, bool write);
     void (*mismatch)(const char *file, unsigned line, unsigned long address, unsigned alignment);
-    // Lets others run that can, at any place.
+    // Yields to runnable threads, at any point.
     void (*preempt)();
     // Ends the launch.
     [[noreturn]] void (*fail)(const char *text);

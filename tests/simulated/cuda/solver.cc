@@ -1,5 +1,5 @@
-// A libcusolver look-alike, strict about what it is given. What it refuses the library would refuse,
-// or do wrongly. Here: functions of any type.
+// A libcusolver look-alike with strict argument checks. It rejects what the library would reject,
+// or compute wrongly. This file: functions for any type.
 #include "solver_call.h"
 
 extern "C" {

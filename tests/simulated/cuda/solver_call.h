@@ -1,4 +1,4 @@
-// What functions of the simulated cuSOLVER share: arguments, workspaces, calls in a stream's order.
+// Shared by the functions of the simulated cuSOLVER: arguments, workspaces, calls in stream order.
 #pragma once
 
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ int enqueue(Handle *handle, const char *name, const std::function<void()> &work)
     return status;
 }
 
-// What a call needs as workspace differs from call to call, and is overwritten.
+// The workspace size differs from call to call; the workspace is overwritten.
 size_t elements_of(int64_t m, int64_t n) { return size_t(3 * m + n + 7); }
 constexpr size_t kHostBytes = 24;
 

@@ -83,7 +83,7 @@ void factor_svd(Matrix<E> a, int64_t m, int64_t n, Real<E> *values, Matrix<E> u,
     }
 }
 
-// Jacobi's rotations of rows and columns; the lower triangle counts.
+// Jacobi rotations of rows and columns; uses the lower triangle.
 template <class E>
 void factor_symmetric(Matrix<E> a, int64_t n, Real<E> *values) {
     using R = Real<E>;

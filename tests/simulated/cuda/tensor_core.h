@@ -1,4 +1,4 @@
-// What the tensor cores do, computed by all lanes of a warp together. Shapes and places of the
+// Tensor core operations, computed by all lanes of a warp together. Shapes and layouts of the
 // fragments are PTX's; products are exact, and summed in double.
 #pragma once
 
@@ -130,7 +130,7 @@ inline void ldmatrix(uint32_t (&to)[n], const void *row) {
         uint16_t high = transposed ? rows.row(i, 2 * t + 1)[g] : rows.row(i, g)[2 * t + 1];
         to[i] = uint32_t(low) | uint32_t(high) << 16;
     }
-    // All have read before anybody goes on and writes there.
+    // All lanes have read before any of them continues and writes there.
     exchange(Together::kMatrix, 0);
 }
 

@@ -8,7 +8,7 @@ namespace infini {
 
 namespace detail {
 
-// Where the element at `offset` of a swizzled operand lies; its neighbour follows it.
+// The address of the element at `offset` of a swizzled operand; its neighbour follows it.
 inline uint16_t swizzled_element(uint64_t descriptor, uint64_t offset) {
     uint64_t at = (descriptor & 0x3fff) * 16 + offset;
     at ^= (at >> 7 & 7) << 4;

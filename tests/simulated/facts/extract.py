@@ -1,4 +1,4 @@
-"""Writes <vendor>.json: what is known of a vendor's libraries, from the collected facts.
+"""Writes <vendor>.json, the facts about a vendor's libraries, from the collected data.
 
 python tests/simulated/facts/extract.py FOLDER    # with runtime.json and collectives.json
 """

@@ -1,4 +1,4 @@
-/* Stands for the SDK's bkcl.h, from which the back end reads numbers. The names are the SDK's; the
+/* Replaces the SDK's bkcl.h, from which the back end reads constants. The names are the SDK's; the
  * numbers are of this simulation alone, and on purpose not what one would guess. */
 #pragma once
 

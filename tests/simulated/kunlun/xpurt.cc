@@ -1,4 +1,4 @@
-// Simulated libxpurt.so. It has no fills, no stream queries and no times of events, as XRE.
+// Simulated libxpurt.so. Like XRE, it has no fills, no stream queries and no event timing.
 #include "accelerator/core.h"
 #include "facts.h"
 

@@ -35,7 +35,7 @@ CORE = {
     "libnccl.so.2": "simulated_cc",
 }
 PREFIXES = dict(zip(("cuda", "cu", "nvrtc", "nccl"), CORE.values(), strict=True))
-# A run-time compiler that a vendor's toolkit may have or not.
+# A run-time compiler that a vendor's toolkit may or may not have.
 RTC = ("Version", "CreateProgram", "CompileProgram", "GetProgramLogSize", "GetProgramLog")
 RTC += ("DestroyProgram", "GetCUBINSize", "GetCUBIN")
 OTHER = {"compiler/libnvrtc.so": {f"nvrtc{word}": {"core": f"nvrtc{word}"} for word in RTC}}
@@ -69,7 +69,7 @@ def facts(kind: str) -> dict[str, Any]:
 
 
 def source(known: dict[str, Any], functions: dict[str, Any]) -> str:
-    """A library of the vendor's: what it has, and where in the core that is."""
+    """A vendor library: its functions, and the core's functions that implement them."""
     rows = known["attributes"] or {"-1": -1}
     numbers = ", ".join(f"{{{theirs}, {ours}}}" for theirs, ours in rows.items())
     lines = [
@@ -162,7 +162,7 @@ def folder(kind: str, root: Path) -> Path:
 
 
 def settings(*kinds: str, root: Path, compiler: bool = True) -> dict[str, str]:
-    """What lets a process find simulations in the vendors' places.
+    """The environment in which a process finds the simulations instead of the vendors' libraries.
 
     `compiler`: also a run-time compiler of those whose toolkits are not known to have one.
     """
@@ -177,7 +177,7 @@ def settings(*kinds: str, root: Path, compiler: bool = True) -> dict[str, str]:
 
 
 def use(kind: str, root: Path) -> None:
-    """The same for this process and those that it starts."""
+    """The same for this process and its children."""
     chosen = settings(kind, root=root)
     cache = chosen.pop("INFINI_CACHE")
     os.environ.update(chosen)

@@ -32,7 +32,7 @@ inline void *core_symbol(const char *library, const char *name) {
     return symbol;
 }
 
-// What is known of a function. The jumps below know where the first four lie.
+// The record of a function. The jumps below depend on the offsets of the first four fields.
 struct Slot {
     void *target = nullptr;
     std::atomic<long> calls{0};
@@ -87,7 +87,7 @@ SIMULATED_EXPORT long simulated_calls(const char *function) {
     return slot ? slot->calls.load() : -1;
 }
 
-// Counts, and then jumps or returns the code; uses only registers that no argument comes in.
+// Counts, and then jumps or returns the code; uses only registers that hold no arguments.
 #if defined(__x86_64__)
 #define SIMULATED_JUMP(slot)                            \
     "movq $1, %r11\nlock xaddq %r11, " #slot            \

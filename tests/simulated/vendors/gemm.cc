@@ -1,5 +1,5 @@
-// A BLAS look-alike of cuBLAS's older shape, in plain loops: names and numbers of one vendor are
-// defined by the build. Strict: a number of another vendor's is refused.
+// A BLAS look-alike with cuBLAS's older interface, in plain loops: names and numbers of one vendor
+// are defined by the build. Strict: constants of other vendors are rejected.
 #include <cstdint>
 #include <cstring>
 
@@ -36,7 +36,7 @@ void write(int type, void *data, int64_t i, double value) {
             type == GEMM_F16 ? double_to_half(value) : double_to_bfloat(value);
 }
 
-// All that a call was given, by value.
+// All arguments of a call, by value.
 struct Product {
     bool turned_a, turned_b;
     int m, n, k;
