@@ -1,4 +1,4 @@
-"""NVIDIA's headers and runtime library, of the installed package or else of the downloaded one."""
+"""NVIDIA's headers and runtime library, from the installed package or else a downloaded one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newer CUDA header changes of the declarations that ours has, in the form of
+"""The changes of a newer CUDA header to the declarations in ours, in the form of
 spec/cuda13_differences.py."""
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from typing import Any
 
 from header_facts import Facts, Struct
 
-Difference = dict[str, list[str]]  # head -> lines below it
+Difference = dict[str, list[str]]  # heading -> lines below it
 
 
 def between(old: Facts, new: Facts, ours: Facts) -> dict[str, Difference]:
-    """Everything about names that `ours` declares, and all functions that are new."""
+    """All changes to names that `ours` declares, and all new functions."""
     return {
         "FUNCTIONS": _functions(old, new, ours),
         "ENUMS": _enums(old, new, ours),

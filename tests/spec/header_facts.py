@@ -1,6 +1,6 @@
 """Reads a runtime header, NVIDIA's or ours, with libclang; lists its facts by CUDA's names.
 
-The rule by which ours becomes CUDA's: `infinirt` is read as `cuda`, and opaque tags, which CUDA
+The rule that maps our names to CUDA's: `infinirt` is read as `cuda`, and opaque tags, which CUDA
 spells `CUstream_st`, are read as `cudaStream_st` on both sides.
 """
 

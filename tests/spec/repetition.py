@@ -1,4 +1,4 @@
-"""Finds in hand-written files what only the spec should say."""
+"""Finds facts in hand-written files that belong only in the spec."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from spec import api, first
 
-LONGEST_LIST = 7  # names of the spec one after the other
+LONGEST_LIST = 7  # consecutive names of the spec
 
 FUNCTIONS = {f.c_name for f in api.functions + first.functions}
 FUNCTIONS |= {f.c_symbol for f in api.functions}
@@ -31,7 +31,7 @@ def repetitions(text: str) -> Iterator[str]:
     for name in re.findall(rf"(?m)^\s*(?:extern\s+)?(?:\"C\"\s+)?(?:\w+\s+)*?{prototype}", text):
         if name in FUNCTIONS:
             yield f"declares {name}"
-    # A number beside each name ends a list: such rows translate names into a vendor's numbers.
+    # A number next to each name ends a list: such rows map names to a vendor's numbers.
     run: list[str] = []
     for word in [*re.findall(r"[A-Za-z_]\w*|\d+", text), ""]:
         if word in LISTED:

@@ -1,4 +1,5 @@
-"""What docs/adding_an_operator.md promises, with its own text: one declaration gives everything."""
+"""The claims of docs/adding_an_operator.md, tested with its own text: one declaration gives
+everything."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ PAGE = ROOT / "docs" / "adding_an_operator.md"
 
 
 def example(number: int) -> tuple[str, str]:
-    """The file that the page names, and the text that it has or adds there."""
+    """The file that the page names, and the text that the page shows or adds there."""
     if not PAGE.exists():
         pytest.skip("the pages are not here")
     found = re.findall(r"of\s+`(spec/\S*)`:\n\n```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
@@ -25,7 +26,7 @@ def example(number: int) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Reads files that come out with both operators added."""
+    """Reads generated files with both operators added."""
     tree = tmp_path_factory.mktemp("tree")
     shutil.copytree(ROOT / "spec", tree / "spec", ignore=shutil.ignore_patterns("__pycache__"))
     for pattern in ("include/infini/*.h", "csrc/base/*.h", "csrc/python/*/*.pyi", "python/**/*.py"):

@@ -1,5 +1,5 @@
-"""Our header against NVIDIA's own, declaration by declaration: 12.9 must be the same, and what 13
-does differently must be what spec/cuda13_differences.py lists."""
+"""Our header against NVIDIA's own, declaration by declaration: 12.9 must be the same, and the
+differences of 13 must be those in spec/cuda13_differences.py."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_default_arguments_are_those_of_12_9(ours: Facts, cuda12: Facts) -> None
 
 
 def test_macros_are_those_of_12_9(ours: Facts, cuda12: Facts) -> None:
-    """All but those that leave the plain symbol to the first generation."""
+    """All except those that leave the plain symbol to the first generation."""
     mine = {name: text for name, text in ours.macros.items() if name.startswith("cuda")}
     kept = {f"cuda{name}": f"cuda{name}_v2" for name in first.names & set(api.by_name)}
     assert {name: mine.pop(name) for name in kept} == kept

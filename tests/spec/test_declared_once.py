@@ -1,4 +1,4 @@
-"""Nothing that the spec says is said again by hand, and the core names no vendor."""
+"""Nothing in the spec is repeated by hand, and the core names no vendor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".py", ".pyi"}
 
 
 def sources(*folders: str) -> list[Path]:
-    """Hand-written files. What a build puts beside them lies in folders that begin with `_`."""
+    """Hand-written files. Build outputs next to them are in folders that begin with `_`."""
     found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
     parts = [(path, path.relative_to(ROOT).parts[:-1]) for path in found]
     return sorted(
@@ -102,7 +102,7 @@ OPERATOR_NAMES = {operator.name for operator in OPERATORS}
 
 
 def name_lists(text: str) -> Iterator[str]:
-    """Python collections of operators' names, but for what a module exports."""
+    """Python collections of operators' names, except a module's exports."""
     tree = ast.parse(text)
     exported = {
         id(node.value)
@@ -119,7 +119,7 @@ def name_lists(text: str) -> Iterator[str]:
 
 
 def name_tests(text: str) -> Iterator[str]:
-    """C++ that asks which operator it has by its name."""
+    """C++ that compares an operator's name."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
     equal = re.findall(r'\bname\s*[!=]=\s*"(\w+)"|\bname\.c_str\(\),\s*"(\w+)"', text)
     yield from (word for pair in equal for word in pair if word in OPERATOR_NAMES)
@@ -129,7 +129,7 @@ def name_tests(text: str) -> Iterator[str]:
 
 
 def test_no_lists_of_operators() -> None:
-    """Which operators are alike in something, the declarations say."""
+    """Properties shared by several operators belong in the declarations."""
     found = [
         f"{path.relative_to(ROOT)}, {each}"
         for path in sources("python", "tests/kit")

@@ -1,4 +1,4 @@
-"""The generated headers and pages: they compile, they are complete, and they come out the same."""
+"""The generated headers and pages: they compile, are complete, and are reproducible."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_cpp_face_has_every_function(out: Path) -> None:
 
 
 def test_exports(out: Path) -> None:
-    """Both faces and infini/ext.h, and each symbol once."""
+    """Both APIs and infini/ext.h, each symbol once."""
     exported = exported_symbols(api, first)
     assert len(set(exported)) == len(exported)
     for name in ("infinirtMalloc", "infinirtMalloc_v2", "infinirtGraphLuanch",
@@ -156,7 +156,7 @@ def test_a_second_run_changes_nothing(out: Path) -> None:
 
 
 def test_the_command_needs_nothing_and_is_deterministic(out: Path, tmp_path: Path) -> None:
-    """In an interpreter without installed packages, with another order of sets."""
+    """In an interpreter without installed packages, with another hash seed."""
     command = [sys.executable, "-I", "-S", "-c",
                "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); "
                "runpy.run_module('spec.generate', run_name='__main__')",

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, examples run, and what they name exists."""
+"""The pages: links are valid, examples run, and the names in them exist."""
 
 from __future__ import annotations
 

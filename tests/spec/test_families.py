@@ -1,4 +1,4 @@
-"""Every tree names the families of kernels as `spec/operators/declarations` does."""
+"""Every tree uses the family names of `spec/operators/declarations`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spec.generate.package_stubs import public
 from spec.operators import FAMILIES, OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
-# Folders beside the families: what serves several of them.
+# Folders shared by several families.
 BESIDE = {
     "backends/cpu/kernels": {"program"},
     "backends/cuda/kernels": {"program", "dnn"},
@@ -26,7 +26,8 @@ FAMILY = {operator.name: operator.family for operator in OPERATORS}
 KERNELS = {
     op.serving: op.family for op in OPERATORS if op.kernel and not op.lowered and not op.unsupported
 }
-# What back ends register beside kernels of operators: engines, and kernels that take an epilogue.
+# What back ends register in addition to operator kernels: engines, and kernels that take an
+# epilogue.
 ENGINES = {"program", "epilogue", "gemm+"}
 MOST_KERNELS = 73  # of a back end: a further one needs a reason why no other can do it
 # Operators with programs, for which a back end may have a kernel that is measured faster.

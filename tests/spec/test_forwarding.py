@@ -1,5 +1,5 @@
-"""The functions of the aligned face by NVIDIA's own: every symbol is in both generations of the
-library, and what 13 lays out or takes otherwise is what its header says."""
+"""The functions of the CUDA-aligned API in NVIDIA's library: every symbol is in both generations of
+the library, and layouts and parameters that differ in 13 match its header."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spec import api, cuda13_differences
 from spec.generate import forwarding
 
 FORWARDS = forwarding.forwards(api)
-# 13 has nothing that does their work.
+# 13 has no replacement for these.
 GONE = {"LaunchCooperativeKernelMultiDevice"}
 
 
@@ -49,7 +49,7 @@ def test_the_symbols_of_13(cache: Path) -> None:
 
 
 def test_what_12_does_not_have_13_does_not_get(cache: Path, cuda13: Facts) -> None:
-    """The form that arguments are brought into is the header's."""
+    """Converted arguments have the form that the header declares."""
     for forward in FORWARDS:
         if not forward.symbol13:
             continue
@@ -65,7 +65,7 @@ def _plain(type_: str) -> str:
 
 
 def test_the_layouts_of_13(cuda13: Facts) -> None:
-    """What is new stands behind what was there, in the order of the header."""
+    """New entries follow the existing ones, in the order of the header."""
     changed = forwarding.changed_structs(api)
     assert {"infinirtDeviceProp", "infinirtPointerAttributes"} <= set(changed)
     used = {forwarding._struct_of(p.type) for f in FORWARDS for p in f.function.params}
@@ -80,7 +80,7 @@ def test_the_layouts_of_13(cuda13: Facts) -> None:
 def test_members_that_are_gone_are_told_by_attributes() -> None:
     gone = {field.name for field in forwarding.changed_structs(api)["infinirtDeviceProp"].gone}
     unknown = gone - set(cuda13_differences.ATTRIBUTES)
-    assert unknown == {"reserved", "cooperativeMultiDeviceLaunch"}  # 13 cannot do the latter
+    assert unknown == {"reserved", "cooperativeMultiDeviceLaunch"}  # 13 does not support the latter
     attributes = {v.name for e in api.enums if e.name == "infinirtDeviceAttr" for v in e.values}
     for word in cuda13_differences.ATTRIBUTES.values():
         assert f"infinirtDevAttr{word}" in attributes

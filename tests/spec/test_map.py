@@ -1,4 +1,4 @@
-"""The maps that readers find their way by name every folder, and files that exist."""
+"""The folder maps in the docs name every folder, and only files that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsers of the spec's text form, and rules that its contents keep."""
+"""The parsers of the spec's text form, and rules for its contents."""
 
 from __future__ import annotations
 

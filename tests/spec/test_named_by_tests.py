@@ -1,7 +1,7 @@
 """Every function of the runtime is named by a test.
 
-What the core's software does not support is left to the test that calls each such function, and
-expects it to say so.
+Functions that the core does not support are covered by the test that calls each of them and expects
+an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUFFIXES = {".py", ".c", ".cc", ".h"}
 
 
 def named() -> set[str]:
-    """All words of the tests but this one."""
+    """All words of the tests except this one."""
     files = [
         path for path in TESTS.rglob("*") if path.suffix in SUFFIXES and path != Path(__file__)
     ]

@@ -1,4 +1,4 @@
-"""The operators' C functions against the surface that they have to have, where it is at hand."""
+"""The operators' C functions against the required surface, where it is available."""
 
 from __future__ import annotations
 

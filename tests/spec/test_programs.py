@@ -1,4 +1,4 @@
-"""Programs are data: their nodes compute what the definitions say, and nobody reads the text."""
+"""Programs are data: their nodes compute the definitions, and no code parses the text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nodes_are_in_order(name: str) -> None:
 
 
 def evaluate(expression: Expression, inputs: list[Any]) -> list[Any]:
-    """What a plain back end would do with the nodes."""
+    """Evaluates the nodes as a plain back end would."""
     values: list[Any] = []
     for op, args, constant in expression.nodes:
         given = [] if op == "input" else [values[arg] for arg in args]
@@ -135,7 +135,7 @@ def test_flags() -> None:
 # ---- The text is for compilers ------------------------------------------------------------------
 
 SEARCH = r"\b(?:strstr|strcspn|strncmp|regex\w*|sscanf)\s*\(|\.r?find\w*\(|\.replace\("
-# What puts a functor's source into a kernel, and what hands it on.
+# The code that inserts a functor's source into a kernel, and that forwards it.
 HANDLING = {"backends/cuda/kernels/program/text.cc", "csrc/operators/fuse.cc"}
 FRAGMENT = r'"(?:[^"\\]|\\.)*(?:\bconst V |[xy]\[\d|number<V>|constant<V>|kCost|kShared)'
 

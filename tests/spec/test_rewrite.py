@@ -1,5 +1,4 @@
-"""The rules that rewrite expressions, one by one: what they match, what they leave alone, and that
-the numbers stay the same."""
+"""The rules that rewrite expressions, one by one: matches, non-matches, and unchanged values."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def tensor(name: str = "x") -> Node:
 
 
 def value(node: Node, given: dict[str, Any]) -> Any:
-    """A tree with the numbers of its tensors."""
+    """A tree with the indices of its tensors."""
     if node.op == "constant":
         return node.data
     if node.op == "tensor":
@@ -48,7 +47,7 @@ LEFT_ALONE: list[tuple[Rule, Node]] = [
     (join_one_plus_erf, 2.0 + erf(x)),
     (join_one_plus_erf, 1.0 - erf(x)),
     (join_one_plus_erf, y + erf(x)),
-    (join_one_plus_erf, 1 + erf(x)),  # an integer: what it is added to decides about the type
+    (join_one_plus_erf, 1 + erf(x)),  # an integer: the other operand determines the type
     (join_reciprocal_root, sqrt(x) / constant(1.0)),
     (join_reciprocal_root, 2.0 / sqrt(x)),
     (join_reciprocal_root, y / sqrt(x)),

@@ -18,7 +18,7 @@ def shapes(draw: Any, least: int = 0, most: int = 4, size: int = 5) -> tuple[int
 
 @st.composite
 def arrays(draw: Any, least: int = 0, most: int = 4, dtypes: Any = DTYPES) -> np.ndarray:
-    """Numbers in rising order, so that every element is told from the others."""
+    """Ascending values, so that every element is distinct."""
     shape = draw(shapes(least, most))
     dtype = draw(st.sampled_from(dtypes))
     count = int(np.prod(shape))
@@ -94,7 +94,7 @@ def advanced_keys(draw: Any, shape: tuple[int, ...]) -> Any:
             key.append(np.array(values, draw(st.sampled_from(("int64", "int32")))).reshape(part))
             has_index = True
         elif kind == "mask" and not has_index:
-            # One mask at most: the number of its places has to go with the other indices.
+            # At most one mask: its count must be compatible with the other indices.
             rank = draw(st.integers(1, min(2, len(shape) - dim)))
             sizes = shape[dim : dim + rank]
             count = int(np.prod(sizes))
@@ -108,7 +108,7 @@ def advanced_keys(draw: Any, shape: tuple[int, ...]) -> Any:
         else:
             key.append(draw(_slices(size)))
         dim += 1
-    # `...` must stand for what was skipped: the rest is filled up.
+    # `...` must stand for the skipped dimensions: the rest is filled up.
     if dots:
         key += [slice(None)] * (len(shape) - dim)
     return tuple(Ellipsis if isinstance(item, tuple) else item for item in key)

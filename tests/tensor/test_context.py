@@ -1,4 +1,4 @@
-"""Devices, streams, events, memory; threads, and what they leave behind."""
+"""Devices, streams, events, memory; threads, and their cleanup."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_memory_stats() -> None:
 
 
 def work(rounds: int) -> None:
-    """A bit of everything."""
+    """A mix of operations."""
     base = ic.arange(64).reshape(8, 8).float()
     array = base.numpy(force=True)
     index, mask = ic.tensor([1, -1, 3]), ic.tensor(array > 20)

@@ -130,7 +130,7 @@ def test_dlpack_capsules() -> None:
     with pytest.raises(BufferError, match="not"):
         tensor.__dlpack__(dl_device=(2, 0))
     assert ic.from_dlpack(tensor.__dlpack__(dl_device=(1, 0))).tolist() == [0, 1, 2, 3]
-    # Nobody took it: the memory is free again.
+    # The capsule was not consumed, so the memory is free again.
     before = ic.memory_stats()["allocated"]
     capsule = ic.ones(1000).__dlpack__()
     assert ic.memory_stats()["allocated"] > before
@@ -201,7 +201,7 @@ def test_addresses() -> None:
 
 def test_strange_producers() -> None:
     class Old:
-        """A producer from before the versions."""
+        """A producer that predates DLPack's versions."""
 
         def __init__(self, tensor: Any) -> None:
             self.tensor = tensor

@@ -127,7 +127,7 @@ def test_torch_from_the_array_interface(torch: Any) -> None:
 
 
 def test_memory_goes_to_torch_and_back(torch: Any) -> None:
-    """Freed while torch's work is queued: nobody gets it before that is done."""
+    """Freed while torch's work is queued: not reused before that has finished."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(50):

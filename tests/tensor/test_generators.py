@@ -1,4 +1,4 @@
-"""Generators of random numbers: their state, and who draws from them."""
+"""Random number generators: their state, and the functions that draw from them."""
 
 from __future__ import annotations
 

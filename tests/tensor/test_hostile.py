@@ -1,4 +1,4 @@
-"""Arguments that nobody should give: a sentence, never a crash, and nothing is left behind."""
+"""Hostile arguments: an error message, never a crash, and no leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing: every key that NumPy takes gives what NumPy gives."""
+"""Indexing: every key that NumPy accepts gives NumPy's result."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_masks() -> None:
     assert tensor.tolist() == [[7, 1, 8], [3, 9, 5]]
     tensor[ic.tensor([False, True])] = ic.tensor([1, 2, 3])
     assert tensor.tolist() == [[7, 1, 8], [1, 2, 3]]
-    tensor[ic.tensor([True, False])] = 2.9  # as NumPy: without the fraction
+    tensor[ic.tensor([True, False])] = 2.9  # as in NumPy: without the fraction
     assert tensor.tolist() == [[2, 2, 2], [1, 2, 3]]
     assert tensor[True].shape == [1, 2, 3]
     assert tensor[False].shape == [0, 2, 3]
@@ -174,7 +174,7 @@ def test_errors() -> None:
 
 
 def test_recorded() -> None:
-    """Indices may change between replays; masks are written where they are true then."""
+    """Indices may change between replays; masked writes use the mask's current values."""
     x, index = ic.arange(12).reshape(4, 3).float(), ic.tensor([1, -1])
     mask, target = ic.tensor([True, False, False, True]), ic.zeros(4, 3)
     ic.start_graph_recording()

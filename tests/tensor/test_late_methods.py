@@ -1,4 +1,4 @@
-"""Tensors that something else than a function of the package makes have all methods, too."""
+"""Tensors that are not created by a function of the package have all methods, too."""
 
 from __future__ import annotations
 

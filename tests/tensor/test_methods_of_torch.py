@@ -1,5 +1,5 @@
-"""Methods that torch's programs call: other layouts in place, questions, constants, functions of
-Python for each element; and all that works in place as a function."""
+"""Methods that torch programs call: in-place layout changes, queries, constants, Python functions
+applied per element; and all in-place methods as functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_layouts_in_place() -> None:
 def test_resize() -> None:
     x = ic.arange(6.0)
     part = x[2:4]
-    assert part.resize_(2, 2).tolist() == [[2, 3], [4, 5]]  # elements behind it in memory
+    assert part.resize_(2, 2).tolist() == [[2, 3], [4, 5]]  # elements after it in memory
     assert x.resize_(2).tolist() == [0, 1]
     address = x.data_ptr()
     x.resize_((2, 5))

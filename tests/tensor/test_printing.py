@@ -1,4 +1,4 @@
-"""Text: what torch prints, up to the names of types."""
+"""repr: the same as torch's, except for the names of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device that is reset: tensors go on, or it is said why they cannot."""
+"""A device reset: tensors remain usable, or errors say why they are not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ except RuntimeError as error:
     print(error)
 """
 
-# Nothing is lost where nothing was: also for a thread that has used the device before.
+# Nothing is lost without allocations, even for a thread that has used the device before.
 FIRST = """
 from concurrent.futures import ThreadPoolExecutor
 def work():
@@ -57,7 +57,7 @@ print(memory.to_bytes() == bytes([7]) * size, bool((values == numpy.sort(x)).all
 
 
 def said_by(program: str) -> str:
-    # In a process of its own: it takes everything away that others may still use.
+    # In a separate process, because it destroys everything that other tests may still use.
     done = process.run([sys.executable, "-c", BEFORE + program])
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -65,7 +65,7 @@ def said_by(program: str) -> str:
 
 def test_tensors_after_a_reset_of_their_device(rt: Any) -> None:
     said = said_by(TENSORS)
-    if "core-words" in rt.tags:  # the core does the reset, and leaves tensors alone
+    if "core-words" in rt.tags:  # the core does the reset, and keeps tensors
         assert said == "499500 300.0"
     else:
         assert "the device was reset before" in said

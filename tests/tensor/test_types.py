@@ -1,4 +1,4 @@
-"""The types of the extension module: what the stub names is there, and what is there it names."""
+"""The types of the extension module: the stub names exactly what exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package's types, as a checker sees them in a user's program."""
+"""The package's types, as seen by a type checker in a user's program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_program_has_no_errors(tmp_path: Path) -> None:
     assert "Success" in (said := check(HERE / "user_program.py", tmp_path)), said
 
 
-# A line each, and what is wrong with it.
+# Lines, and the expected error of each.
 MISTAKES = {
     'infinicore.add(x, "one")': "incompatible type",
     "infinicore.add(x)": "Missing positional argument",
