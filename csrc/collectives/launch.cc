@@ -89,10 +89,6 @@ std::vector<InfiniCollective> compose(const Comm &comm, const Operation &operati
     return Composer(comm, operation).run();
 }
 
-// Composes collectives that vendors' libraries lack from those that they have.
-
-// The operation itself where the back end has it, else the operations of this rank that make it.
-
 // Collectives that the back end lacks are composed of others.
 void run_in_parts(Comm &comm, const Operation *operations, size_t count) {
     std::vector<InfiniCollective> parts;

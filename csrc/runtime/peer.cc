@@ -13,7 +13,6 @@ bool can_access(Device &device, Device &peer) {
            peer_access(device.index, peer.index, &can) == infinirtSuccess && can;
 }
 
-// The peer of the current device. Null with the error recorded.
 // The peer of the current device. Null with the error recorded, `own` if it is that device itself.
 Device *peer_argument(Call &call, int number, Error own) {
     Device *peer = device_argument(call, number, "peerDevice");
