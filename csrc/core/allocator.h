@@ -1,5 +1,5 @@
 // Memory of a device, cached: freed blocks serve the next allocation of their size and stream
-// immediately, since work in one stream is done in order.
+// immediately, because work in one stream runs in order.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,15 @@ public:
     ~Allocator();
 
     // At least `bytes`, aligned to 64 bytes or more, for use in the stream. Zero bytes give a
-    // memory without a place. Throws std::runtime_error, which says what was asked for and what is
-    // in use.
+    // memory without an address. Throws std::runtime_error, whose message has the requested size
+    // and what is in use.
     std::shared_ptr<Memory> allocate(size_t bytes, infinirtStream_t stream);
-    // The memory is used in this stream too: it is not reused before that work is done. Memory that
-    // did not come from here is left alone.
+    // The memory is used in this stream too: it is not reused before that work is done. Has no
+    // effect on memory that was not allocated here.
     static void record_stream(Memory &memory, infinirtStream_t stream);
-    // Gives back what is not in use. Other threads give back their caches with their next call.
+    // Frees unused memory. Other threads free their caches at their next call.
     void trim();
-    // Memory of the host ran out: unused memory that is the host's goes back to the system, now and
-    // for a while.
+    // The host ran out of memory: returns unused host memory to the system, now and for a while.
     void note_shortage() noexcept;
     context::MemoryStats stats() const;
     void reset_peaks();

@@ -2,9 +2,9 @@
 //
 // Small sizes fall into size classes. Blocks of a class are adjacent in a slab, one allocation of
 // the device, that serves one stream. A freed block goes to a lane, which belongs to one thread
-// and so needs no lock; lanes that hold much pass blocks on to the store of the stream, and take
-// from there. Large blocks are cut from segments, best fit first, and joined with free neighbours
-// again. A block that other streams used waits for their events before it goes anywhere.
+// and so needs no lock; full lanes pass blocks on to the stream's store, and empty ones take from
+// it. Large blocks are cut from segments, best fit first, and coalesced with free neighbours. A
+// block that other streams used waits for their events before it is reused.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ struct LargeBlock : Block {
     infinirtStream_t stream;
     bool free;
     LargeBlock *before, *after;  // neighbours in the segment; both null: it is the whole segment
-    LargeNode node;              // while it is in use: giving it back needs no memory
+    LargeNode node;              // while it is in use: freeing it needs no memory
 };
 
 struct LargeOrder {
@@ -106,7 +106,7 @@ struct Lane {
     std::array<Block *, kClasses> lists{};
     // Written by its own thread only, so without locks; others may read.
     std::atomic<size_t> allocations{0};
-    std::atomic<ptrdiff_t> used{0};  // bytes taken less bytes given that the owner does not know of
+    std::atomic<ptrdiff_t> used{0};     // net bytes not yet reported to the owner
     std::atomic<ptrdiff_t> highest{0};  // of `used`
 };
 
@@ -118,8 +118,8 @@ public:
 
     Block *take(size_t bytes, infinirtStream_t stream);
     void give(Block *block, StreamUse *uses) noexcept;
-    // Gives unused memory back; without `wait` only if the device has nothing to do. A thread that
-    // waits for the device may be the one that a collective in another stream waits for.
+    // Frees unused memory; without `wait` only if the device is idle. A collective in another
+    // stream may be waiting for the very thread that waits for the device.
     void trim(bool wait);
     void note_shortage() noexcept;
     context::MemoryStats stats() const;
@@ -143,7 +143,7 @@ private:
     Lane *own_lane(infinirtStream_t stream) noexcept;  // null: there is none
     void give_large(LargeBlock *block);
     void wait_for(Block *block, StreamUse *uses);
-    void collect(bool wait);  // blocks whose events have happened
+    void collect(bool wait);  // blocks whose events have completed
     void spill(Lane &lane, bool all);
     void put_in_store(Block *block);
     void keep_less(size_t bytes) noexcept;
@@ -169,10 +169,10 @@ private:
 
     std::atomic<unsigned> epoch_{0};
     std::atomic<bool> waiting_{false};                   // is anything pending?
-    std::atomic<ptrdiff_t> in_use_{0}, peak_in_use_{0};  // besides what the lanes count
+    std::atomic<ptrdiff_t> in_use_{0}, peak_in_use_{0};  // in addition to the lanes' counts
     std::atomic<size_t> reserved_{0}, peak_reserved_{0};
     std::atomic<size_t> from_device_{0};
-    // After memory ran out, what is given back goes to the system until the allocator has no more
+    // After a shortage, freed memory is returned to the system until the allocator holds no more
     // than this; 0: it is kept. Only for memory that the rest of the program could use.
     std::atomic<size_t> shrink_to_{0};
     std::atomic<size_t> given_{0};  // since the last trim, while shrinking
@@ -185,7 +185,7 @@ void raise(std::atomic<T> &peak, T value) {
     }
 }
 
-// Lets the calling thread's lanes of an allocator pass everything on.
+// Makes the calling thread's lanes of an allocator pass everything on.
 void empty_own_lanes(Allocator::State &state);
 
 }  // namespace infinicore::detail

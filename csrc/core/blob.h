@@ -10,7 +10,7 @@ namespace infinicore::detail {
 class INFINI_EXPORT BlobMemory final : public Memory {
 public:
     explicit BlobMemory(const std::shared_ptr<Memory> &owner);
-    std::shared_ptr<Memory> owner() const { return owner_.lock(); }  // null: it is gone
+    std::shared_ptr<Memory> owner() const { return owner_.lock(); }  // null: it was freed
 
 private:
     void place() override;

@@ -1,4 +1,4 @@
-// Calls of operators from C++: what the functions of infinicore::op do.
+// Calls of operators from C++, used by the functions of infinicore::op.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace infinicore::detail {
 
-// What a call has to know of an operator's tensors: one letter for each.
+// What a call needs to know about an operator's tensors: one letter for each.
 struct CallRules {
     const char *roles;    // i read, o written, b both
     const char *layouts;  // d dense, 1 the last stride is 1, . any strides
-    const char *over;     // of a written one: the tensor that it may lie over, as a letter; . none
+    const char *over;     // of a written one: the tensor that it may overwrite, as a letter; . none
     int tensor_count;
-    bool is_map;     // elementwise: a result may lie over any input of its layout
-    bool is_varied;  // its scalars differ from call to call, so that steps are not kept
+    bool is_map;     // elementwise: a result may overwrite any input of its layout
+    bool is_varied;  // its scalars differ from call to call, so steps are not cached
 };
 
 extern const CallRules kCallRules[];  // in the order of kRows
@@ -32,7 +32,7 @@ public:
         : tensors_(tensor ? &*tensor : nullptr), count_(tensor && *tensor ? 1 : 0) {}
     Given(const std::vector<Tensor> &list)
         : tensors_(list.data()), count_(list.size()), is_list_(true) {}
-    // A result that the call makes unless the tensor is there already.
+    // A result that the call allocates unless the tensor is given.
     static Given result(Tensor &made) {
         Given given(made);
         given.made_ = &made;
@@ -55,7 +55,7 @@ private:
     bool is_list_ = false;
 };
 
-// An attribute or scalar; the lists and texts are the caller's.
+// An attribute or scalar; lists and strings belong to the caller.
 struct GivenValue {
     Value value{};
     size_t count = 0;
@@ -71,7 +71,7 @@ inline GivenValue number(double value) {
     given.value.f = value;
     return given;
 }
-// A list that is empty has no address: attributes that may be left out are left out then.
+// An empty list has no address: optional attributes are then omitted.
 template <class T>
 GivenValue list(const std::vector<T> &values) {
     GivenValue given;
@@ -88,12 +88,12 @@ inline GivenValue text(const std::string &value) {
 
 // Runs an operator in the stream of its tensors' device, or records it. Tensors and attributes are
 // in the order of the create function, `bare` are those of the run function's pointers that have no
-// descriptor. Inputs that broadcast are expanded; results that were not given are made.
+// descriptor. Inputs that broadcast are expanded; results that were not given are allocated.
 INFINI_EXPORT void call(int op, int run, const Given *tensors,
                         const GivenValue *attributes = nullptr, const GivenValue *scalars = nullptr,
                         const Given *bare = nullptr);
 
-// Memories of a client's own may overlap.
+// A client's own memories may overlap.
 bool memories_meet(Memory &a, Memory &b);
 
 }  // namespace infinicore::detail

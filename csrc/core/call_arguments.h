@@ -18,7 +18,7 @@ struct Named {
 
 [[noreturn]] void refuse_empty(const char *function, const char *argument);
 
-// Throws where a handle holds no tensor.
+// Throws if a handle is empty.
 inline void need_tensors(const char *function, std::initializer_list<Named> arguments) {
     for (const Named &each : arguments)
         if (!each.tensor) refuse_empty(function, each.name);
@@ -30,7 +30,7 @@ inline int64_t from_front(int64_t dim, const Tensor &tensor) {
     return dim < 0 ? dim + (rank ? rank : 1) : dim;
 }
 
-// The dimensions that are listed, or all of them.
+// The listed dimensions, or all of them.
 inline std::vector<int64_t> dims_or_all(const std::vector<size_t> &dims, const Tensor &tensor) {
     std::vector<int64_t> made(dims.begin(), dims.end());
     for (size_t i = 0; dims.empty() && i < tensor->ndim(); ++i) made.push_back(int64_t(i));

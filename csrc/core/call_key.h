@@ -1,4 +1,4 @@
-// The signature of an operator's call, and the calls that a thread remembers by it.
+// The signature of an operator's call, and a thread's cache of calls by signature.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace infinicore::detail {
 
-// Words that two calls share exactly if one step serves both. Usual ones need no heap.
+// The words of two calls are equal exactly if one step serves both. Usual keys need no heap.
 class CallKey {
 public:
     void add(uint64_t word) { *room_for(1) = word; }
@@ -32,7 +32,7 @@ public:
         std::memcpy(words, bytes, count);
     }
 
-    // Two sums, so that one does not wait for the other.
+    // Two sums, so that they are computed independently.
     uint64_t hash() const {
         constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
         const uint64_t *words = data();
@@ -66,7 +66,7 @@ private:
     const uint64_t *data() const { return many_.empty() ? usual_ : many_.data(); }
 
     size_t count_ = 0;
-    std::vector<uint64_t> many_;  // all of them, if there are more than usual
+    std::vector<uint64_t> many_;  // all words, if there are more than fit above
     uint64_t usual_[kUsual];
 };
 

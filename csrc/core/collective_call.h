@@ -7,7 +7,7 @@ namespace infinicore::collectives {
 
 constexpr int kNotEnqueued = -1;
 
-// Enqueues it, unless something is recorded or not as it should be: run() says which. The status
+// Enqueues it, unless a recording is active or an argument is unusual: then use run(). The status
 // is that of the C function.
 INFINI_EXPORT int enqueue_at_once(const Collective &collective, int ranks, int rank,
                                   const Device &device);

@@ -1,6 +1,6 @@
-// The back-end contract beside the first-generation face. The contract includes the aligned face,
-// which declares functions of the same names; of all that it needs only these types, and those by
-// name.
+// The back-end contract together with the first-generation API. The contract includes the
+// CUDA-aligned API, which declares functions of the same names; it needs only the following types,
+// by name.
 #pragma once
 
 #include "infinirt.h"

@@ -1,4 +1,4 @@
-// An operator that was checked and planned for tensors of given layouts on one device.
+// An operator, checked and planned for tensors of given layouts on one device.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ public:
         if (known_.descriptor) infiniDropDescriptor(known_.descriptor);
     }
 
-    // See infiniDescribe. Memory that ran out is looked for in the caches of the core.
+    // See infiniDescribe. If memory runs out, frees the core's caches and tries again.
     infiniStatus_t make(const Row &row, const InfiniTarget &target, const InfiniTensor *tensors,
                         const size_t *tensor_counts, const Value *attributes,
                         const size_t *list_counts);

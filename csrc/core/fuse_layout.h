@@ -12,7 +12,7 @@ using Sizes = std::vector<int64_t>;
 
 int64_t count_of(const Sizes &shape);
 
-// Do the two have the same shape, and each element at the same address?
+// Whether the two have the same shape, and each element at the same address.
 bool same_elements(const Layout &a, const Layout &b);
 
 // The shape that all of them are broadcast to.
@@ -30,7 +30,8 @@ struct Reindexing {
     std::optional<Layout> operator()(const Layout &layout) const;
 };
 
-// One that turns a tensor into a view like another of the same memory; none if there is none.
+// One that maps a tensor's layout to that of another view of the same memory; none if there is
+// none.
 std::optional<Reindexing> reindexing(const Layout &tensor, const Layout &like);
 
 // Bytes that a tensor may touch.

@@ -5,7 +5,7 @@
 
 namespace infinicore::detail {
 
-// An argument of a node: what it touches.
+// An argument of a node: the memory that it accesses.
 struct Use {
     int argument;
     Range range;
@@ -13,7 +13,7 @@ struct Use {
 };
 std::vector<Use> uses_of(const Node &node);
 
-// Is it a kernel with an epilogue?
+// Whether it is a kernel with an epilogue.
 bool is_epilogue(const Step &step);
 
 // A tensor that the first node writes and the second reads.
@@ -22,7 +22,7 @@ struct Between {
     std::vector<int> inputs;  // tensors of the second
     bool overwritten;         // the second overwrites it
     Range range;
-    bool keep = true;  // somebody else reads it, so it is to be written
+    bool keep = true;  // it has other readers, so it must be written
 };
 
 struct Party {
@@ -30,10 +30,10 @@ struct Party {
     const std::vector<Use> &uses;
 };
 
-// None of them: the two cannot fuse, whatever is between them.
+// Empty: the two cannot be fused.
 std::vector<Between> find_between(const Party &first, const Party &second);
 
-// One node that does what the two did one after the other.
+// One node with the effect of the two.
 std::optional<Node> join(const Party &first, const Party &second,
                          const std::vector<Between> &between);
 

@@ -7,25 +7,24 @@
 
 namespace infinicore::detail {
 
-// What numbers are computed in, as back ends choose it.
+// The type of the computation, as back ends choose it.
 enum class Computing { Float, Double, Int, Uint, Unknown };
 Computing computing_of(const std::vector<Layout> &tensors, const std::vector<uint8_t> &present,
                        uint32_t flags);
 
-// That of a step, also where it has a kernel but could be done by a program; null: a kernel must do
-// it.
+// The program of a step, even if a kernel is used for it; null: only a kernel can do it.
 const InfiniProgram *program_of(const Step &step);
-// Does it return its input unchanged?
+// Whether it returns its input unchanged.
 bool is_plain_copy(const Step &step);
 
 bool is_map(const InfiniProgram &program);
-// Is its only purpose to copy?
+// Whether it only copies.
 bool is_copy(const InfiniProgram &program, int stage);
-// Does a tensor get nothing but 0 and 1?
+// Whether a tensor gets only the values 0 and 1.
 bool gives_truth(const InfiniProgram &program, int tensor);
-// Is there nothing that differs from element to element?
+// Whether it does not depend on the index of an element.
 bool is_uniform(const InfiniProgram &program);
-// May its index space be another shape?
+// Whether its index space may be reshaped.
 bool can_reindex(const InfiniProgram &program);
 // The first phase that reads one of the tensors; -1: none.
 int reading_phase(const InfiniProgram &program, const std::vector<int> &tensors);

@@ -28,8 +28,8 @@ struct Draft {
     Computing computing = Computing::Unknown;
 };
 
-// Leaves out what the program does not use, and plans it. None: it is not worth it, or the back end
-// can't.
+// Removes what the program does not use, and plans it. None: not worthwhile, or not supported by
+// the back end.
 std::optional<Node> make_node(const Draft &draft);
 
 }  // namespace infinicore::detail

@@ -1,5 +1,5 @@
-// Sequences of random numbers. Operators count through a sequence, so that a seed and a count say
-// which numbers come next, on every device.
+// Sequences of random numbers. Operators count through a sequence, so that a seed and a count
+// determine the next numbers on every device.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,16 @@ public:
     uint64_t taken() const { return taken_.load(); }
     void restart(uint64_t seed, uint64_t taken = 0);
 
-    // The seed, and the first of `count` numbers that nobody else gets.
+    // The seed, and the first of `count` numbers reserved for the caller.
     std::pair<uint64_t, uint64_t> take(uint64_t count);
 
 private:
     std::atomic<uint64_t> seed_, taken_{0};
 };
 
-// The one that serves the process.
+// The process's default generator.
 INFINI_EXPORT Generator &default_generator();
-// The one that serves what this thread runs.
+// The generator that this thread uses.
 INFINI_EXPORT Generator &thread_generator();
 // Null: the default one again. It must outlive its use.
 INFINI_EXPORT void set_thread_generator(Generator *generator);

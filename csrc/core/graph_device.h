@@ -9,16 +9,16 @@
 
 namespace infinicore::detail {
 
-// Does launching a captured graph beat launching so many kernels one by one? On the CPU a launch is
-// a call, and one kernel alone is launched faster than a graph of it.
+// Whether launching a captured graph is faster than launching this many kernels one by one. On the
+// CPU a launch is a call, and a single kernel is launched faster than a graph of it.
 bool has_device_graphs(const DeviceRuntime &runtime, size_t launches);
 
 // Owns the device's executable. It is launched in the stream of the caller, and is destroyed after
 // the last launch.
 class DeviceGraph {
 public:
-    // Captures what `work` launches in a stream of its own, so that other threads' work stays out
-    // of it. Empty when that is not possible; `reason` says why.
+    // Captures what `work` launches in a stream of its own, so that other threads' work is not
+    // captured. Empty if that is not possible; `reason` says why.
     static std::unique_ptr<DeviceGraph> capture(DeviceRuntime &runtime,
                                                 const std::function<void()> &work,
                                                 std::string &reason);

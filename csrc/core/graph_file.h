@@ -47,7 +47,7 @@ constexpr size_t element_bytes(char kind) {
     }
 }
 
-// Why a call can't be described by a file whose every number is checked; empty: it can.
+// The reason why a call cannot be described by a file whose numbers are all checked; empty: it can.
 inline std::string unsafe_reason(const detail::Row &row, int run) {
     const detail::RunRow &running = row.runs[run];
     for (size_t i = 0; running.pointers[i]; ++i)

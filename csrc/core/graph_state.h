@@ -15,7 +15,7 @@ namespace infinicore::graph {
 
 class INFINI_EXPORT Graph::State {
 public:
-    // Takes over a record: fuses, assigns memory, instantiates.
+    // Takes a record: fuses, assigns memory, instantiates.
     void build(detail::Recorder recorder);
 
     // Made by the graph itself: inside it, or a result.
@@ -24,7 +24,7 @@ public:
     void run();
     void run_node(size_t index);  // one of `nodes`, for the profile
 
-    // Values of the client's that each run copies into a tensor first.
+    // Client values that each run first copies into a tensor.
     struct HostArray {
         Tensor tensor;
         const int32_t *values;
@@ -35,16 +35,16 @@ public:
     std::vector<detail::Node> recorded;  // as it was recorded
     std::vector<detail::Node> nodes;     // as it runs
     std::vector<NamedTensor> inputs, outputs;
-    // Gives tensors among `inputs` or `outputs` names, which stay unique: one that was made up gets
-    // a number when its name is given to another.
+    // Names tensors of `inputs` or `outputs`. Names stay unique: a generated one gets a number when
+    // its name is given to another.
     using Names = std::vector<std::pair<const TensorImpl *, std::string>>;
     void rename(std::vector<NamedTensor> &tensors, const Names &given);
     mutable std::mutex naming;  // held while names change, and while they are copied to be saved
     std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
     size_t arena_bytes = 0;                          // for what lives only inside a run
-    size_t unshared_bytes = 0;  // what that would take if nothing shared memory
+    size_t unshared_bytes = 0;                       // its size if nothing shared memory
 
-    // Nodes that follow each other: captured as one graph of the device where that is possible.
+    // Consecutive nodes, captured as one native graph where possible.
     struct Segment {
         size_t begin, end;
         detail::DeviceRuntime *runtime = nullptr;       // null: it can't be captured
@@ -70,11 +70,11 @@ private:
     static void perform(const Launch &launch);
     void copy_host_arrays() const;
 
-    std::vector<std::shared_ptr<Memory>> kept_;  // what a client's own work uses
-    struct Arena {                               // one for each device, workspace at its end
+    std::vector<std::shared_ptr<Memory>> kept_;  // memory that a client's own work uses
+    struct Arena {                               // one for each device, with workspace at its end
         std::shared_ptr<Memory> memory;
         detail::DeviceRuntime *runtime;
-        infinirtStream_t stream;  // that it was allocated for
+        infinirtStream_t stream;  // for which it was allocated
     };
     std::vector<Arena> arenas_;
     std::vector<Launch> launches_;

@@ -2,7 +2,7 @@
 //
 // The declarations become the tables below. Inputs bind the symbols of their declared shapes,
 // equations give further ones, and the results' shapes follow. Shapes that contradict a declaration
-// are left to the operator's check, which says what it expected.
+// are left to the operator's check, which reports the expected shape.
 #pragma once
 
 #include <stdexcept>
@@ -34,11 +34,11 @@ struct DeclaredShape {
 
 struct DeclaredTensor {
     const char *name;
-    int place;  // among the operator's tensors, or behind them for a pointer without a descriptor
+    int place;  // index of the tensor; after them: a pointer without a descriptor
     bool is_result, optional, is_array;
     const DeclaredShape *shapes;  // alternatives
     int shape_count;
-    const char *conditions;  // expressions that tell which alternative a result has, as letters
+    const char *conditions;  // expressions that select the alternative of a result, as letters
     const char *same_dtype;  // tensors whose dtype a result has if they are present, as letters
     signed char sum_of;      // the tensor whose sums have its dtype; -1: none
     uint32_t dtypes;         // a bit for each that is allowed
@@ -76,10 +76,10 @@ extern const InferenceRules kInferenceRules[];  // in the order of kRows
 struct InferredTensor {
     int place;
     Dims shape;
-    int dtype;  // infiniDtype_t of a result; -1: an input that is to be expanded to this shape
+    int dtype;  // infiniDtype_t of a result; -1: an input to expand to this shape
 };
 
-// The inputs do not tell a result's shape or dtype.
+// The inputs do not determine a result's shape or dtype.
 class UnknownResult : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -95,7 +95,7 @@ INFINI_EXPORT std::vector<InferredTensor> infer(const Row &row, int run,
                                                 std::vector<std::vector<Operand>> operands,
                                                 const Values &attributes, const Values &scalars);
 
-// What the generated expressions read.
+// The variables of the generated expressions.
 class Inference {
 public:
     struct Symbol {
@@ -160,7 +160,7 @@ private:
 
 // ---- Functions that declarations name in `sizes` --------------------------------------------------
 
-// Thrown where the attributes do not tell the sizes either.
+// Thrown if the attributes do not determine the sizes either.
 struct NotGiven {};
 
 Dims operator+(Dims first, const Dims &second);  // concatenation

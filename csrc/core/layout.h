@@ -18,17 +18,17 @@ struct Layout {
 
 INFINI_EXPORT Layout layout_of(const TensorImpl &tensor);
 
-// Descriptors of operators have no more, nor have other libraries' arrays.
+// The limit of operator descriptors and of other libraries' arrays.
 constexpr size_t kMostDimensions = 64;
 
-// Bytes that a layout touches, counted from its first element. Nothing: both are zero.
+// The bytes that a layout touches, relative to its first element. Both are zero if there are none.
 struct Extent {
     std::ptrdiff_t low = 0;   // of the lowest byte: 0 or less
-    std::ptrdiff_t high = 0;  // behind the highest
+    std::ptrdiff_t high = 0;  // past the highest
     size_t bytes() const { return size_t(high - low); }
 };
 
-// Throws when shape and strides do not belong together, or reach further than memory can.
+// Throws if shape and strides do not match, or exceed the address space.
 INFINI_EXPORT Extent extent_of(const char *function, const Shape &shape, const Strides &strides,
                                DataType dtype);
 

@@ -37,7 +37,7 @@ inline NumberKind kind_of(DataType dtype) {
     }
 }
 
-// Real and imaginary parts are two numbers of this type; others are what they are.
+// The type of the real and imaginary parts; other types are unchanged.
 inline DataType part_of(DataType dtype) {
     switch (dtype) {
         case DataType::C16:

@@ -36,7 +36,8 @@ private:
         Node *next;
     };
     static size_t round(size_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
-    // Too many, or the thread's first, which arranges for the end of the thread.
+    // The slow path: too many objects, or the thread's first one, which registers the thread's
+    // cleanup.
     INFINI_EXPORT void full(void *memory, size_t size) noexcept;
     friend struct PoolEnd;
 

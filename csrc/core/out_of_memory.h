@@ -11,7 +11,7 @@ class INFINI_EXPORT OutOfMemory : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Gives cached memory of CPU devices back to the system.
+// Returns cached memory of CPU devices to the system.
 void release_host_memory() noexcept;
 
 }  // namespace infinicore::detail

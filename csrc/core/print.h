@@ -12,7 +12,7 @@ struct PrintOptions {
     int threshold = 1000;  // tensors with more elements are abbreviated
     int edge_items = 3;
     int precision = 4;
-    int sci_mode = -1;  // -1: as the values ask for; 0: never; 1: always
+    int sci_mode = -1;  // -1: depending on the values; 0: never; 1: always
 };
 
 INFINI_EXPORT PrintOptions print_settings();

@@ -17,12 +17,12 @@ namespace infinicore::detail {
 
 class Step;
 
-// Steps that need less workspace than this are launched without further ado: 1, and 0 while a
-// profile is on. So the usual path has no test of its own for profiles.
+// Steps that need less workspace than this take the fast path: 1, or 0 while a profile is on. So
+// the fast path needs no separate test for profiles.
 extern constinit std::atomic<size_t> plain_workspace;
 inline bool is_profiling() { return plain_workspace.load(std::memory_order_relaxed) == 0; }
 
-// One piece of work. Times are nanoseconds of the monotonic clock.
+// One work item. Times are nanoseconds of the monotonic clock.
 struct ProfileEntry {
     std::string name;
     const DeviceRuntime *runtime;
@@ -60,7 +60,7 @@ private:
     void finish() noexcept;
 
     std::optional<ProfileEntry> entry_;
-    int exceptions_ = 0;  // on their way when the scope began
+    int exceptions_ = 0;  // in flight when the scope began
 };
 
 }  // namespace infinicore::detail

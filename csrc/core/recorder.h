@@ -31,24 +31,23 @@ public:
           recording(recording) {}
 
     const Role role;
-    int index;                 // Result: given by whoever makes use of the record
+    int index;                 // Result: set by the user of the record
     const bool traced;         // else it belongs to a graph and may be placed
     const uint64_t recording;  // whose result it is; 0: a trace's
     DataType dtype = DataType::BYTE;
     // Whether the graph has run whose result this is; null inside a graph, or of a trace.
     std::shared_ptr<const std::atomic<bool>> has_run;
 
-    // How the argument that takes a result overlaps the others, by number; of two others nobody
-    // knows.
+    // How the argument that takes a result overlaps the others, by number; unknown for two others.
     enum Meets : uint8_t {
         kApart,
         kSame,
         kPart
-    };  // not at all, element by element, in any other way
+    };  // disjoint, element by element, in any other way
     bool takes_result = false;
-    std::vector<uint8_t> meets;  // empty: it is apart from all
+    std::vector<uint8_t> meets;  // empty: disjoint from all
 
-    // Gives it an address in another memory, which it holds. Called by the graph when it is
+    // Gives it an address in another memory, which it then holds. Called when the graph is
     // complete.
     void put(std::shared_ptr<Memory> at, size_t offset);
 
@@ -57,7 +56,7 @@ private:
     std::shared_ptr<Memory> home_;
 };
 
-// Where an argument lies.
+// The memory of an argument.
 struct Location {
     std::shared_ptr<Memory> memory;  // null: an absent tensor
     size_t offset = 0;               // bytes
@@ -78,11 +77,11 @@ public:
     const uint64_t number;  // of the recording, in this process
     const uint32_t modes = infiniGetModes();
     std::vector<Node> nodes;
-    std::vector<std::shared_ptr<Memory>> constants;  // numbers: no inputs of the graph
+    std::vector<std::shared_ptr<Memory>> constants;  // scalars: not inputs of the graph
     std::vector<std::shared_ptr<Memory>> kept;       // what a client's own work uses
 
-    // Tensors that a client named in calls and did not get from this recording, and those that it
-    // got: what the graph's inputs and outputs are called by is what the client has in hand.
+    // Tensors that a client passed to calls and that are not from this recording, and those that it
+    // got from it: the graph's inputs and outputs are identified by the client's tensors.
     std::vector<Tensor> given;
     std::vector<std::weak_ptr<TensorImpl>> made;
     void note_given(const Tensor &tensor);
@@ -94,10 +93,10 @@ private:
     std::unordered_set<const TensorImpl *> known_;  // in one of the two
 };
 
-// Memory for a result: from the allocator, or open while this thread records.
+// Memory for a result: from the allocator, or an OpenMemory while this thread records.
 INFINI_EXPORT std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t bytes);
 
-// For a scope, the thread has other modes.
+// Sets the thread's modes for a scope.
 class ModesScope {
 public:
     explicit ModesScope(uint32_t modes) : before_(infiniGetModes()) { infiniSetModes(modes); }
@@ -108,12 +107,12 @@ private:
     uint32_t before_;
 };
 
-// The graph that this thread records, if it does.
+// The graph that this thread records, if any.
 INFINI_EXPORT Recorder *recorded_graph();
 
-// Joins steps where that saves memory traffic: chains of maps, norms with the maps behind them,
+// Fuses steps where that saves memory traffic: chains of maps, norms with the maps after them,
 // matrix products with their epilogues. `needed` says whether a memory is read from outside. The
-// order of what remains is kept.
+// order of the remaining steps is kept.
 INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
                                      const std::function<bool(const Memory *)> &needed);
 
@@ -121,7 +120,7 @@ INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
 
 namespace infinicore::collectives {
 
-// Forgets the group that this thread has begun in a recording, e.g. after an error inside it.
+// Discards the group that this thread has begun in a recording, e.g. after an error inside it.
 INFINI_EXPORT void drop_group();
 
 }  // namespace infinicore::collectives

@@ -17,22 +17,22 @@ using Run = infiniStatus_t(InfiniopDescriptor *descriptor, void *workspace, size
 struct RunRow {
     const char *name;
     // One letter for each parameter. Pointers: p data that is read, w data that is written, a an
-    // array of them, h a place in host memory that the call fills. Scalars, and the attributes of
-    // Row: i, j (32 bits), u (not negative), f; lists of int32_t I, int64_t L, float F, double D; s
-    // text; - a list that repeats an attribute and so may be null.
+    // array of them, h host memory that the call fills. Scalars, and the attributes of Row: i, j
+    // (32 bits), u (not negative), f; lists of int32_t I, int64_t L, float F, double D; s text; - a
+    // list that repeats an attribute and so may be null.
     const char *pointers, *scalars;
     const signed char *tensors;  // for each pointer the tensor it belongs to; -1: none
-    // For each scalar: + the kernel gets it, - it only repeats an attribute. Null: arrays and lists
-    // make the kernel's arguments another matter.
+    // For each scalar: + the kernel gets it, - it only repeats an attribute. Null: with arrays and
+    // lists the kernel's arguments differ.
     const char *passed;
     Run *call;
 };
 
-// What the declaration says of an operator.
+// Properties of an operator, from its declaration.
 enum Trait : uint8_t {
     kRandom = 1,         // its first scalars are a seed and an offset, others in each run
     kRounds = 2,         // rounds its result to the tensor's dtype on purpose
-    kCopies = 4,         // gives what it gets, unchanged
+    kCopies = 4,         // returns its input unchanged
     kTakesEpilogue = 8,  // a map may follow its kernel, see InfiniOperation
 };
 

@@ -1,4 +1,4 @@
-// The state of each device that was used, and that of each thread.
+// The state of each used device, and of each thread.
 #pragma once
 
 #include <memory>
@@ -29,21 +29,21 @@ struct INFINI_EXPORT DeviceRuntime {
     bool is_cpu() const { return device.getType() == Device::Type::CPU; }
 };
 
-// Throws when there is no such device. `function` is the client's call, for the message.
+// Throws if there is no such device. `function` is the client's call, for the message.
 INFINI_EXPORT DeviceRuntime &runtime_of(const Device &device, const char *function = "infinicore");
 
 struct ThreadState {
-    DeviceRuntime *runtime = nullptr;   // null: the thread has not used a device yet
+    DeviceRuntime *runtime = nullptr;   // null: this thread has not used a device yet
     Recorder *recorder = nullptr;       // records operations instead of running them
     infinirtStream_t stream = nullptr;  // chosen by the client for `runtime`; null: the runtime's
-    // Takes all that is allocated, e.g. while a graph is captured: it will be used again.
+    // Keeps all allocations, e.g. while a graph is captured: they will be used again.
     std::vector<std::shared_ptr<Memory>> *keeper = nullptr;
 };
 
 extern INFINI_EXPORT INFINI_STATIC_TLS constinit thread_local ThreadState thread_state_storage;
 inline ThreadState &thread_state() { return thread_state_storage; }
 
-// For a scope, what this thread does happens immediately, also while it records.
+// For a scope, this thread's operations run immediately, even while it records.
 class PausedRecording {
 public:
     PausedRecording() : before_(std::exchange(thread_state().recorder, nullptr)) {}
@@ -54,7 +54,7 @@ private:
     Recorder *before_;
 };
 
-// Gives a thread that has chosen no device the default one.
+// Sets the default device for a thread that has not chosen one.
 INFINI_EXPORT DeviceRuntime &choose_default_runtime();
 inline DeviceRuntime &current_runtime() {
     DeviceRuntime *runtime = thread_state().runtime;
@@ -62,7 +62,7 @@ inline DeviceRuntime &current_runtime() {
 }
 INFINI_EXPORT void set_current_runtime(DeviceRuntime &runtime);  // in InfiniRT too
 
-// The stream that this thread's work for a device goes to.
+// The stream for this thread's work on a device.
 inline infinirtStream_t stream_of(const DeviceRuntime &runtime) {
     const ThreadState &thread = thread_state();
     return thread.stream && thread.runtime == &runtime ? thread.stream : runtime.stream;
@@ -73,7 +73,7 @@ INFINI_EXPORT infinirtEvent_t make_event(const DeviceRuntime &runtime, uint32_t 
                                          const char *function);
 uint32_t cuda_event_flags(infinirtEventFlags_t flag);
 
-// For a scope, InfiniRT's calls of this thread go to a device.
+// For a scope, this thread's calls of InfiniRT use a device.
 class INFINI_EXPORT RuntimeScope {
 public:
     explicit RuntimeScope(const DeviceRuntime &runtime);
@@ -87,7 +87,7 @@ private:
     int index_ = -1;  // -1: it was the device already
 };
 
-// For a scope, the thread's device is another one (in InfiniRT too).
+// Changes the thread's device for a scope (in InfiniRT too).
 class INFINI_EXPORT DeviceScope {
 public:
     explicit DeviceScope(DeviceRuntime &runtime);

@@ -1,4 +1,4 @@
-// One operator, described for tensors of given layouts: what functions and graphs are made of.
+// One operator, described for tensors of given layouts: the unit of functions and graphs.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Call {
     Values attributes, scalars;
 };
 
-// Immutable, and so shared by everybody who does the same thing. Its arguments are pointers: one for
-// each pointer of the run function, arrays spread out.
+// Immutable, so that equal steps are shared. Its arguments are pointers: one for each pointer of
+// the run function, with arrays expanded.
 class INFINI_EXPORT Step {
 public:
     virtual ~Step() = default;
@@ -43,28 +43,28 @@ public:
         bool read;
     };
 
-    // What the fuser and people see. Tensors are in the order of the create function.
+    // For the fuser and for display. Tensors are in the order of the create function.
     std::string name;
     std::vector<Layout> tensors;  // dtype BYTE without dimensions where one is absent
     std::vector<uint8_t> present;
     std::vector<size_t> counts;  // how many of `tensors` belong to each declared one
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;  // that the kernel gets
-    std::vector<Argument> arguments;    // one for each place
-    std::vector<uint8_t> rounded;  // by tensor: is what it holds a cast's? Empty: its traits say
+    std::vector<Argument> arguments;    // one for each pointer
+    std::vector<uint8_t> rounded;       // by tensor: holds a cast's result; empty: see its traits
     const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
     size_t workspace = 0;
     DeviceRuntime *runtime = nullptr;
     std::shared_ptr<const Call> call;  // null: no operator's
     uint8_t traits = 0;                // of Trait; none of a program's
-    bool is_across = false;            // it works on several devices, which no capture can
-    bool is_python = false;  // a launch calls Python: worth a capture even when it is alone
+    bool is_across = false;            // it uses several devices, so it cannot be captured
+    bool is_python = false;            // a launch calls Python: worth capturing even alone
 
     bool is(Trait trait) const { return traits & trait; }
 
-    // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.
+    // Queues the work in the stream; `workspace` has the requested size. Throws.
     virtual void launch(void *const *pointers, void *workspace, infinirtStream_t stream) const = 0;
-    // Before it is captured: what the first launch would do besides.
+    // Called before capture: the one-time work of a first launch.
     virtual void prepare() const {}
     // The same with a workspace from the allocator.
     void launch(void *const *pointers, infinirtStream_t stream) const;
@@ -79,15 +79,15 @@ INFINI_EXPORT std::shared_ptr<const Step> describe(
     const Row &row, int run, const std::vector<std::vector<const TensorImpl *>> &tensors,
     Values attributes, Values scalars);
 
-// A step made of a program, e.g. a fused one; null when the back end can't. With `kernel` the
-// program follows that operator, see InfiniOperation.
+// A step from a program, e.g. a fused one; null if the back end does not support it. With `kernel`
+// the program follows that operator, see InfiniOperation.
 INFINI_EXPORT std::shared_ptr<const Step> plan_program(
     DeviceRuntime &runtime, std::string name, std::vector<Layout> tensors,
     std::vector<uint8_t> present, std::vector<InfiniAttribute> attributes,
     std::vector<InfiniScalar> scalars, std::vector<Step::Argument> arguments,
     const InfiniProgram *program, std::shared_ptr<const void> keeps, std::string kernel = {});
 
-// Of a tensor that is given to a step.
+// The location of a tensor that is passed to a step.
 inline void *address_of(const TensorImpl &tensor, const Step::Argument &argument) {
     return argument.written || argument.tensor < 0 ? tensor.data_to_write() : tensor.data();
 }

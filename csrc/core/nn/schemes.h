@@ -1,4 +1,4 @@
-// What each quantisation stores in place of a weight, and how inputs are multiplied with it.
+// The tensors that each quantisation stores for a weight, and the products with them.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ constexpr Size kNoDim = Size(-1);
 
 enum class Role { WEIGHT, SCALE, ZEROS, GROUPS };
 
-// A tensor of a checkpoint. Dimension `outputs` is cut where ranks share the outputs out, `inputs`
-// where they share the inputs out; kNoDim: every rank has the whole.
+// A tensor of a checkpoint. Dimension `outputs` is split if the outputs are split over ranks,
+// `inputs` if the inputs are; kNoDim: every rank has the whole.
 struct StoredTensor {
     Role role;
     const char *name;

@@ -1,4 +1,4 @@
-// Operators by name and tensors of given shapes: what functions of several operators are made of.
+// Operators by name and tensors of given shapes, for functions that combine several operators.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@ void emit(const char *name, std::initializer_list<Given> tensors,
           std::initializer_list<GivenValue> attributes = {},
           std::initializer_list<GivenValue> scalars = {}, std::initializer_list<Given> bare = {});
 
-// The same for an operator whose first tensor is its result, which is made.
+// The same for an operator whose first tensor is its result, which is allocated.
 Tensor make(const char *name, std::initializer_list<Given> inputs,
             std::initializer_list<GivenValue> attributes = {},
             std::initializer_list<GivenValue> scalars = {});
@@ -35,7 +35,7 @@ Tensor part(const Tensor &tensor, size_t dim, size_t start, size_t count);
 // Writes elements into a tensor of another type. Throws unless the shapes are equal.
 void store(const char *function, const char *argument, const Tensor &target, const Tensor &source);
 
-// INFINI_NEED_TENSORS(out, x): throws where an argument of the calling function holds no tensor.
+// INFINI_NEED_TENSORS(out, x): throws if an argument of the calling function is an empty tensor.
 #define INFINI_NEED_TENSORS(...) need_tensors(__func__, #__VA_ARGS__, __VA_ARGS__)
 
 [[noreturn]] void refuse_first_empty(const char *function, std::string_view names,
@@ -45,7 +45,7 @@ void need_tensors(const char *function, const char *names, const Tensors &...ten
     if (!(bool(tensors) && ...)) refuse_first_empty(function, names, {bool(tensors)...});
 }
 
-// Throws unless the tensor has as many dimensions.
+// Throws unless the tensor has this many dimensions.
 void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank);
 // Throws: "function: argument has shape [2, 3]: expected ...".
 [[noreturn]] void refuse_shape(const char *function, const char *argument, const Tensor &tensor,

@@ -10,7 +10,7 @@ namespace infini::python {
 
 using infinicore::detail::OpenMemory;
 
-// A body has to know: an operator that would overwrite what it has yet to read needs a temporary.
+// A body needs this: an operator that would overwrite what it has yet to read needs a temporary.
 class AliasMap {
 public:
     enum : uint8_t {
@@ -35,7 +35,7 @@ public:
     }
     const std::vector<uint8_t> &codes() const { return codes_; }
 
-    // What an argument's memory knows of it while the body is traced.
+    // The overlaps recorded in an argument's memory while the body is traced.
     void tell(OpenMemory &argument) const {
         const auto index = size_t(argument.index);
         argument.takes_result = index >= first_ && index < last_;
@@ -58,7 +58,7 @@ public:
         auto [low, high] = extent(a);
         auto [begin, end] = extent(b);
         if (a.memory() != b.memory()) {
-            // Memories of other libraries may be the same under two names.
+            // Two foreign memories may share the same addresses.
             const std::ptrdiff_t gap = b.memory()->data() - a.memory()->data();
             begin += gap, end += gap;
         }
@@ -85,10 +85,10 @@ private:
         return {low, high};
     }
     size_t first_ = 0, last_ = 0, count_ = 0;
-    std::vector<uint8_t> codes_;  // empty: all are apart
+    std::vector<uint8_t> codes_;  // empty: all are disjoint
 };
 
-// That of the call whose body runs in this thread.
+// The map of the call whose body runs in this thread.
 inline thread_local const AliasMap *current_aliases = nullptr;
 
 class AliasScope {

@@ -1,4 +1,4 @@
-// An operator's call as Python describes it.
+// Builds an operator's call from Python's arguments.
 #pragma once
 
 #include <nanobind/nanobind.h>

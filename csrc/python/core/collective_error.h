@@ -1,4 +1,4 @@
-// What a collective that failed left behind, as infinicore.ccl.CclError.
+// The error of a failed collective, as infinicore.ccl.CclError.
 #pragma once
 
 namespace infini::python {

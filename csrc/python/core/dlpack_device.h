@@ -10,6 +10,6 @@ namespace infini::python {
 
 dlpack::Device dlpack_device(const infinicore::Device &device);
 std::optional<infinicore::Device> device_of(
-    const dlpack::Device &device);  // nullopt: it isn't here
+    const dlpack::Device &device);  // nullopt: there is no such device
 
 }  // namespace infini::python

@@ -1,4 +1,4 @@
-// What tensors exchange with the host and with other libraries.
+// Exchange of tensors with the host and with other libraries.
 #pragma once
 
 #include "recorder.h"
@@ -10,23 +10,23 @@ namespace infini::python {
 // none.
 void refuse_while_recording(const char *function);
 
-// The tensor where the host can read it, after the work that writes it.
+// The tensor in host memory, after the work that writes it.
 Tensor on_host(const Tensor &tensor, const char *function);
-// Waits for this thread's stream on the tensor's device, with the interpreter's lock given up.
-// Ctrl-C ends it.
+// Waits for this thread's stream on the tensor's device, with the interpreter's lock released.
+// Ctrl-C interrupts it.
 void wait_for(const Tensor &tensor);
 void wait_for_stream(infinicore::detail::DeviceRuntime &runtime, const char *function);
-// Waits only so that Ctrl-C ends it: a wait that reports errors follows.
+// Waits only so that Ctrl-C can interrupt it: a wait that reports errors follows.
 void wait_before(infinicore::detail::DeviceRuntime &runtime);
 
-// A tensor over memory of others; `let_go` is called once, when nobody uses the memory.
+// A tensor over foreign memory; `let_go` is called once, when the memory is no longer used.
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
             infinicore::Memory::Deleter let_go);
 // The same, over memory that lives as long as a Python object.
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
             nb::object owner);
 
-// The tensor of an object that lends by DLPack; raises for others.
+// The tensor of an object that supports DLPack; raises for others.
 Tensor borrowed(nb::handle source, const char *function);
 
 using infinicore::detail::PausedRecording;

@@ -1,11 +1,11 @@
-// Errors that leave a public function: Python's hook rewrites them in that function's words.
+// Errors that leave a public function: a hook in Python rewrites their messages for that function.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace infini::python {
 
-// The error that is set, as the hook would have it. Only failed calls come here.
+// Passes the current error through the hook. Called only for failed calls.
 [[gnu::cold]] void explain_error(PyObject *function, PyObject *const *args, size_t flags,
                                  PyObject *keywords);
 

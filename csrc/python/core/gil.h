@@ -1,8 +1,8 @@
-// The interpreter's lock, given up or taken for a scope.
+// The interpreter's lock, released or taken for a scope.
 //
-// When the interpreter ends, it ends the threads that want the lock: the thread is unwound out of
-// the very call that asks for it. Destructors can't be left that way, and what they guard has no
-// interpreter any more; so the thread stops here, as later versions of Python have it.
+// At its end the interpreter terminates threads that request the lock, by unwinding them from that
+// call. Destructors cannot be unwound, and there is no interpreter left, so the thread blocks here,
+// as in later versions of Python.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// NumPy's names of parameters, which torch's functions take as well: axis for dim.
+// NumPy's parameter names, which torch's functions accept as well: axis for dim.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,8 +14,8 @@ constexpr OtherName kOtherNames[] = {
     {"x1", "input"}, {"x2", "other"},         {"input", "self"}, {"input", "x"},
 };
 
-// The parameter that a keyword means, by `has(name)`; null: none. Asked only about keywords that
-// are no parameters themselves, so that usual calls do not pay for it.
+// The parameter that a keyword means, by `has(name)`; null: none. Called only for keywords that are
+// not parameters themselves, so that usual calls have no overhead.
 template <class Has>
 const char *meant_parameter(PyObject *keyword, const Has &has) {
     for (const OtherName &each : kOtherNames)

@@ -15,8 +15,8 @@ constexpr size_t kMostParameters = 32;
 
 struct Parameter {
     PyObject *name;    // interned
-    PyObject *preset;  // null: it must be given
-    bool is_operand;   // a number in place of a tensor: its value is not part of the signature
+    PyObject *preset;  // null: required
+    bool is_operand;   // a number instead of a tensor: its value is not part of the signature
     bool keyword_only;
 };
 
@@ -28,7 +28,7 @@ inline size_t find_named(const std::vector<Parameter> &parameters, const char *n
     return at;
 }
 
-// The parameter that a keyword of another name means; behind all of them if there is none.
+// The parameter for an alias keyword; one past the last if there is none.
 [[gnu::cold, gnu::noinline]] inline size_t find_meant(const std::vector<Parameter> &parameters,
                                                       PyObject *keyword) {
     const auto has = [&](const char *name) {
@@ -38,7 +38,7 @@ inline size_t find_named(const std::vector<Parameter> &parameters, const char *n
     return meant ? find_named(parameters, meant) : parameters.size();
 }
 
-// Keywords into the places of their parameters; the places of those that are not given are null.
+// Binds keywords to their parameters; entries of parameters that are not given are null.
 [[gnu::noinline]] inline bool bind_keywords(const std::vector<Parameter> &parameters,
                                             const char *name, PyObject *const *values,
                                             PyObject *keywords, PyObject **bound) {
@@ -67,7 +67,7 @@ inline size_t find_named(const std::vector<Parameter> &parameters, const char *n
 }
 
 // Puts the arguments into the order of the parameters; false with an exception set. Keywords are
-// bound out of line: calls without them are the shortest path there is.
+// bound out of line: calls without them are the fast path.
 inline bool bind_arguments(const std::vector<Parameter> &parameters, size_t positional,
                            const std::string &function, PyObject *const *args, size_t count,
                            PyObject *keywords, PyObject **bound) {

@@ -20,7 +20,7 @@ public:
     ~PythonStep() override;
 
     void launch(void *const *pointers, void *workspace, infinirtStream_t stream) const override;
-    // Once on zeros of the same layouts: what is compiled on first use is there afterwards.
+    // Called once on zeros of the same layouts, so that everything is compiled before the capture.
     void prepare() const override;
 
 private:

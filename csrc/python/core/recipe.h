@@ -40,7 +40,7 @@ using infinicore::detail::Node;
 using infinicore::detail::Recorder;
 using infinicore::detail::Step;
 
-// Where a place is, relative to what a call brings.
+// A location relative to the arguments of a call.
 struct Source {
     enum Kind : uint8_t { Absent, Argument, Number, Fresh, Constant };
     Kind kind = Absent;
@@ -55,18 +55,18 @@ struct CallArguments {
     std::vector<nb::object> held;  // what lists hold of them
 };
 
-// What was made for a call.
+// The memories allocated for a call.
 using Memories = Small<std::shared_ptr<Memory>, 6>;
 
 class Recipe {
 public:
-    // `metas` stood in for the tensors of the call; `result` is what the body returned. False: the
-    // result can't be made again without the body.
+    // `metas` represented the tensors of the call; `result` is what the body returned. False: the
+    // result cannot be rebuilt without the body.
     bool make(Recorder &recorder, const std::vector<Tensor> &metas, nb::handle result);
 
     nb::object run(const CallArguments &arguments) const;
 
-    std::vector<nb::object> keeps;  // objects that the key names by address
+    std::vector<nb::object> keeps;  // objects that the key refers to by address
 
 private:
     struct Work {
@@ -77,7 +77,7 @@ private:
         Source source;
         bool is_argument = false;  // the very tensor that was given
         std::shared_ptr<const infinicore::TensorMetaData> meta;
-        nb::object value;  // when it is no tensor
+        nb::object value;  // if it is not a tensor
     };
     struct WrittenNumber {
         int index;
@@ -97,7 +97,7 @@ private:
     infinicore::detail::DeviceRuntime *runtime_ = nullptr;
     std::vector<Work> work_;
     std::vector<Work> recorded_;  // the same before fusing: a graph fuses more, and can be saved
-    // Memories of a call: first those made for it, then its numbers, then constants.
+    // Memories of a call: first those allocated for it, then its numbers, then constants.
     std::vector<size_t> fresh_;
     size_t fresh_count_ = 0;  // of a run; a recording has those that were fused away, too
     std::vector<WrittenNumber> numbers_;

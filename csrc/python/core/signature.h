@@ -1,4 +1,4 @@
-// The arguments of a call as bytes: what recipes are found by.
+// The arguments of a call as bytes: the key of recipes.
 #pragma once
 
 #include <cstring>
@@ -14,10 +14,10 @@ namespace infini::python {
 // themselves by their address.
 class Signature {
 public:
-    // False: the arguments hold something that says nothing about its value.
+    // False: the arguments contain an object whose value cannot be determined.
     bool add(PyObject *value, bool is_operand, CallArguments &arguments, int depth = 0) {
         if (value == Py_None) return put_tag('N');
-        // Asking whether a type is derived from another takes a while: numbers are spared it.
+        // Subclass checks are slow, so numbers skip them.
         const PyTypeObject *type = Py_TYPE(value);
         const bool is_number =
             type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type;
@@ -69,14 +69,14 @@ public:
             return true;
         }
         if (PyTuple_Check(value) || PyList_Check(value)) {
-            if (depth == kMostDepth) return false;  // a list may hold itself
+            if (depth == kMostDepth) return false;  // a list may contain itself
             const bool is_tuple = PyTuple_Check(value);
             const Py_ssize_t count = is_tuple ? PyTuple_Size(value) : PyList_Size(value);
             put_tag(is_tuple ? '(' : '[');
             put(&count, sizeof count);
             for (Py_ssize_t i = 0; i < count; ++i) {
                 PyObject *item = is_tuple ? PyTuple_GetItem(value, i) : PyList_GetItem(value, i);
-                // Another thread may change the list while the work is done.
+                // Another thread may change the list meanwhile.
                 if (!is_tuple) arguments.held.push_back(nb::borrow(item));
                 if (!add(item, false, arguments, depth + 1)) return false;
             }
@@ -90,7 +90,7 @@ public:
         }
         return false;
     }
-    // What else the recipe depends on.
+    // Other state that the recipe depends on.
     void mark(const void *bytes, size_t count) {
         put_tag('M');
         put(bytes, count);

@@ -1,12 +1,12 @@
-// Streams of one device in order, without the host's waiting: ours and those of other libraries.
+// Orders streams of one device, ours and those of other libraries, without a wait on the host.
 #pragma once
 
 #include "runtime.h"
 
 namespace infini::python {
 
-// What comes next in `later` waits for what is in `earlier` now. False: the runtime can't do it
-// with these streams.
+// Later work in `later` waits for the present work in `earlier`. False: not possible with these
+// streams.
 bool put_behind(infinicore::detail::DeviceRuntime &runtime, infinirtStream_t later,
                 infinirtStream_t earlier);
 

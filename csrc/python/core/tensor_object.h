@@ -1,4 +1,4 @@
-// Tensors as Python objects, in the few instructions that calls can afford.
+// Fast access to the tensors in Python objects.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,7 @@ using infinicore::TensorImpl;
 
 extern PyTypeObject *tensor_type;  // set when the module is loaded
 
-// Of a subclass whose __init__ did not call ours there is an object, but no tensor.
+// An object of a subclass whose __init__ did not call ours has no tensor.
 inline bool is_tensor(PyObject *object) {
     return (Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type)) &&
            nb::inst_ready(object);
@@ -33,7 +33,7 @@ PyObject *device_object(const Device &device);  // borrowed
 DataType dtype_from(nb::handle object);         // a dtype, or its number
 Device device_from(nb::handle object);          // a device, or (type, index)
 
-// `function` stands in the messages about what is no number.
+// `function` is named in the messages about values that are not numbers.
 long long integer_from(nb::handle object, const char *function);
 Shape shape_from(nb::handle sizes, const char *function);
 Strides strides_from(nb::handle strides, const char *function);

@@ -1,4 +1,4 @@
-// Making views, and saying what is wrong with one that was asked for.
+// Makes views, and reports why a requested one is invalid.
 #pragma once
 
 #include "../runtime/raise_error.h"
@@ -22,7 +22,7 @@ inline void note_given(const Tensor &tensor) {
         recorder->note_given(tensor);
 }
 
-// The caller has made sure that the layout stays inside the memory.
+// The caller has checked that the layout stays inside the memory.
 inline nb::object view(const Tensor &tensor, Shape shape, Strides strides,
                        std::ptrdiff_t elements = 0) {
     using infinicore::detail::kMostDimensions;

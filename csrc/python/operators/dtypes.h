@@ -1,4 +1,4 @@
-// Names of element types in other worlds; 0 where operators have none.
+// Names of element types in other libraries; 0 where operators have none.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// `Plan`: an operator that was described, ready to run any number of times.
+// `Plan`: a planned operator, ready to run any number of times.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Attributes and scalars on their way from Python to C.
+// Conversion of attributes and scalars from Python to C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ using infinicore::detail::Row, infinicore::detail::RunRow, infinicore::detail::V
 
 namespace nb = nanobind;
 
-// `kinds` has a letter for each item, see RunRow. What the values point to lives in here.
+// `kinds` has a letter for each item, see RunRow. Owns what the values point to.
 class Values {
 public:
     Values(const char *kinds, nb::handle items);

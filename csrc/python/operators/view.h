@@ -19,13 +19,13 @@ public:
         if (has_buffer_) PyBuffer_Release(&buffer_);
     }
 
-    // Looks at any object with DLPack, the buffer protocol or __array_interface__.
+    // Inspects any object with DLPack, the buffer protocol or __array_interface__.
     void inspect(nb::handle source, const char *name);
-    bool try_inspect(nb::handle source);  // without a word if it is none
+    bool try_inspect(nb::handle source);  // no error if it is not one
     // Describes memory at an address; strides are in elements, null for row-major without gaps.
     void describe(uintptr_t address, const std::vector<int64_t> &shape, int dtype,
                   const std::vector<int64_t> *strides, bool readonly, nb::object owner);
-    // The same memory, repeated along dimensions of size 1 or that are missing in front.
+    // The same memory, broadcast along dimensions of size 1 and missing leading ones.
     void expand(const View &from, const std::vector<int64_t> &shape, nb::object owner);
 
     size_t ndim() const { return dims_.size() / 2; }

@@ -9,11 +9,11 @@
 
 namespace infini::python {
 
-// Copies and fills from this size on are worth two hand-overs of the interpreter's lock.
+// From this size on it pays to release the interpreter's lock for copies and fills.
 constexpr size_t kLargeBytes = 32 << 10;
 
 [[noreturn]] void throw_error(infinirtError_t code);
-// For functions of infini/ext.h, which answer with a status and record the code.
+// For functions of infini/ext.h, which return a status and record the code.
 void check_status(infiniStatus_t status);
 
 inline void check(infinirtError_t code) {
@@ -25,11 +25,11 @@ inline void check(infinirtError_t code) {
 inline bool ready(infinirtError_t code) {
     if (code == infinirtSuccess) return true;
     if (code != infinirtErrorNotReady) throw_error(code);
-    infinirtGetLastError();  // an answer leaves no error behind
+    infinirtGetLastError();  // a result leaves no error behind
     return false;
 }
 
-// Runs a call that may wait, so that other Python threads go on: among them host functions which
+// Runs a call that may wait, without blocking other Python threads, among them host functions that
 // the call may be waiting for.
 template <class F>
 infinirtError_t waiting(F &&call) {
@@ -42,7 +42,7 @@ infinirtError_t waiting_if(bool long_enough, F &&call) {
     return long_enough ? waiting(call) : call();
 }
 
-// After a query: the error of the wait, or else that of the query, which may have been told alone.
+// After a query: the error of the wait, or else that of the query, which may be the only report.
 inline infinirtError_t if_well(bool well, infinirtError_t code) {
     return well || code != infinirtSuccess ? code : infinirtPeekAtLastError();
 }

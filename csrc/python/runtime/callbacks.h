@@ -1,6 +1,6 @@
 // Python callables that streams and graphs call, and Python objects that they keep alive.
 //
-// Who holds what: a callable given to a stream belongs to the stream and is given up after its only
+// Ownership: a callable passed to a stream belongs to the stream and is released after its only
 // call. A callable of a graph's node belongs to a user object that the graph holds; clones and
 // instantiations of the graph hold it too, so it is destroyed with the last of them. What is set on
 // an instantiated graph belongs to a user object of that one.
@@ -23,7 +23,7 @@ template <class F>
 infinirtError_t with_keeper(infinirtGraph_t graph, const infinirtGraphExec_t *exec, F &&call) {
     infinirtUserObject_t object = nullptr;
     void *keeper = nullptr;
-    // A graph that cannot hold one is a wrong graph: the call itself says so best.
+    // A graph that cannot hold one is invalid, which the call itself reports.
     if (with_keeper_begin(graph, &object, &keeper) != infinirtSuccess) return call();
     infinirtError_t error = call();
     with_keeper_end(graph, object, keeper, *exec, error == infinirtSuccess);

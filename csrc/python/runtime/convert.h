@@ -2,7 +2,7 @@
 //
 // The generated bindings take these types as parameters: Int, Code and Handle are plain numbers,
 // Address is for pointers to memory in C, List is an array with its length. An exact int
-// is the first case in each of them: that is what a hot loop passes.
+// is the first case in each of them: that is the fast path of hot loops.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,7 +26,7 @@ struct Int {
     operator T() const { return value; }
 };
 
-// An enumerator, or any other number: the library says what it thinks of unknown ones.
+// An enumerator, or any other number: the library rejects unknown ones.
 template <class T>
 struct Code {
     T value{};
@@ -84,9 +84,9 @@ size_t common_length(const char *first, size_t length, const char *second, size_
 // ---- Conversions -------------------------------------------------------------------------------
 
 [[noreturn]] void throw_out_of_range(PyObject *source, const char *low, const char *high);
-PyObject *index_of(PyObject *source);  // new reference; null if it is no whole number
+PyObject *index_of(PyObject *source);  // new reference; null if it is not an integer
 
-// The number behind an object: directly for the classes here, by an attribute for others.
+// The number of an object: directly for the classes here, by an attribute for others.
 enum class Number { Handle, Address };
 bool number_of(PyObject *source, Number what, uintptr_t &value);  // false: it has none
 
@@ -174,7 +174,7 @@ template <class T>
 struct type_caster<infini::python::Code<T>> {
     NB_TYPE_CASTER(infini::python::Code<T>, const_name("int"))
     bool from_python(handle source, uint32_t, cleanup_list *) {
-        // The whole range of the enum's int, so that the library gets to see wrong values.
+        // Accepts the whole range of the enum's int, so that the library can reject invalid values.
         std::underlying_type_t<T> number{};
         if (!infini::python::load_int(source.ptr(), number)) return false;
         value.value = static_cast<T>(number);

@@ -1,5 +1,5 @@
-// What is given up later: references to Python objects that code without the interpreter's lock
-// lets go, and resources that cannot be freed at the moment.
+// Deferred releases: references to Python objects dropped by code without the interpreter's lock,
+// and resources that cannot be freed at the moment.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 
 namespace infini::python {
 
-// Calls that nobody asked for leave no error behind, and an earlier one where it was.
+// Calls that the user did not make leave no error behind, and preserve an earlier one.
 class LastErrorKept {
 public:
     LastErrorKept() = default;
@@ -21,21 +21,21 @@ private:
     const infinirtError_t before_ = infinirtPeekAtLastError();
 };
 
-// Gives up a reference from any thread, with or without the interpreter's lock, whatever locks are
-// held. If `destroy` is given, `destroy(object)` is called first; that reference is given up too.
+// Drops a reference from any thread, with or without the interpreter's lock, whatever locks are
+// held. If `destroy` is given, `destroy(object)` is called first; that reference is dropped too.
 void drop_later(PyObject *object, PyObject *destroy = nullptr);
 
-// Frees a resource as soon as that is permitted and does not wait. `release` gives back whether the
-// matter is settled.
+// Frees a resource as soon as that is permitted and does not wait. `release` returns whether it is
+// done.
 void release_later(bool (*release)(void *), void *data);
 
-// Whether freeing has to be put off: inside a host function, or while a stream is being captured.
+// Whether freeing must be deferred: inside a host function, or while a stream is being captured.
 bool must_not_free();
-// Whether freeing memory would wait: a stream that Python knows of has work left. A garbage
-// collector that waits for streams would stop, and could lock up, programs that never asked for it.
+// Whether freeing memory would wait: a stream known to Python has work left. A garbage collector
+// that waits for streams would stall, and could deadlock, the program.
 bool freeing_waits();
 
-// Waits for streams and frees all that was put off, for when memory is short. False: there was
+// Waits for streams and frees everything deferred, for when memory is short. False: there was
 // nothing.
 bool reclaim();
 
@@ -43,15 +43,15 @@ bool reclaim();
 void note_stream(infinirtStream_t stream);
 void forget_stream(infinirtStream_t stream);
 
-// Does what is due. Needs the interpreter's lock and must not run inside a call of the library. The
-// main thread comes here by itself before long.
+// Performs the deferred releases. Needs the interpreter's lock and must not run inside a call of
+// the library. The main thread calls it regularly.
 void settle();
 
-// A capture that Python began, which freeing memory would spoil.
+// A capture begun by Python, which freeing memory would invalidate.
 void note_capture(infinirtStream_t stream);
 
-// The interpreter's lock for a thread of a back end. False while the interpreter is going away:
-// then Python must not be touched.
+// Takes the interpreter's lock in a back end's thread. False while the interpreter is shutting
+// down: then Python must not be used.
 class Attached {
 public:
     Attached();

@@ -1,4 +1,4 @@
-// The data structures of DLPack, through which Python libraries lend each other memory.
+// The data structures of DLPack, through which Python libraries share memory.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Objects that own something of the runtime and give it back: the base of the Python classes.
+// Objects that own a runtime resource and release it: the base of the Python classes.
 //
-// Who holds, who frees, when: an Owner frees its handle once, in close() or when Python drops it,
-// whichever comes first. It frees on the device kind it was made on. Where freeing is not permitted
-// (in a host function, during a capture), or would wait for a stream though nobody called close(),
-// it is done as soon as it can be.
+// Ownership: an Owner frees its handle once, in close() or when Python drops it, whichever comes
+// first. It frees on the device kind it was made on. Where freeing is not permitted (in a host
+// function, during a capture), or would wait for a stream without a call of close(), it is deferred
+// until possible.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -47,10 +47,10 @@ public:
     static PyTypeObject *owner_type, *block_type;
 
     bool closed() const { return closed_; }
-    void close();  // raises what the library says
-    // Gives the handle away: nothing is freed any more.
+    void close();  // raises the library's error
+    // Releases ownership of the handle: nothing is freed any more.
     uintptr_t detach();
-    // Of a closed one there is no handle: raises, with the name of the Python class.
+    // Raises if it is closed, with the name of the Python class.
     uintptr_t handle(nb::handle self) const {
         if (closed_) [[unlikely]]
             throw_closed(self);

@@ -11,8 +11,7 @@
 
 namespace infini::python {
 
-// What all structs have, whatever their type: the size is that of the class, and a new one begins
-// as `initial`.
+// Common to all structs: the size is that of the class, and a new one begins as `initial`.
 void add_struct_methods(nb::handle cls, const char *name,
                         std::initializer_list<const char *> fields, const void *initial);
 
@@ -28,8 +27,8 @@ nb::class_<S> struct_class(nb::module_ &m, const char *name,
 
 // ---- Fields, by their C type --------------------------------------------------------------------
 
-// Where a field is: the offset is data, so that code is compiled for each type and not for each
-// field of each struct.
+// The location of a field: the offset is data, so that code is compiled once per type and not once
+// per field of each struct.
 struct Place {
     nb::handle cls;
     size_t offset;
