@@ -133,7 +133,8 @@ def classifiers(make: Make) -> list[Any]:
     logistic = LogisticRegression(solver="lbfgs").fit(x, y)
     ridge = RidgeClassifier(solver="svd").fit(x, y)
     return [
-        *(analysis.predict_proba(x), analysis.transform(x)),
+        # The sign of a singular vector is arbitrary.
+        *(analysis.predict_proba(x), abs(analysis.transform(x))),
         *(logistic.predict(x), ridge.predict(x), GaussianNB().fit(x, y).predict_proba(x)),
     ]
 

@@ -155,6 +155,8 @@ def test_reductions(dim: list[int]) -> None:
     t = torch.from_numpy(x)
     given: dict[str, Any] = {"dim": dim, "dim_size": len(dim), "keepdim": True}
     same(call("sum", x, **given)[0], t.sum(dim), atol=1e-13)
+    holes = np.where(x > 1, np.nan, x)
+    same(call("nansum", holes, **given)[0], torch.from_numpy(holes).nansum(dim), atol=1e-13)
     same(call("mean", x, **given)[0], t.mean(dim), atol=1e-13)
     same(call("amax", x, **given)[0], t.amax(dim))
     same(call("amin", x, **given)[0], t.amin(dim))
@@ -279,7 +281,28 @@ def test_holds_in_float32(name: str) -> None:
         np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-6)
 
 
+POLYNOMIALS = [f"chebyshev_polynomial_{letter}" for letter in "tuvw"]
+POLYNOMIALS += ["hermite_polynomial_h", "hermite_polynomial_he"]
+POLYNOMIALS += ["laguerre_polynomial_l", "legendre_polynomial_p"]
+POLYNOMIALS += [f"shifted_{name}" for name in POLYNOMIALS[:4]]
+
+
+@pytest.mark.parametrize("kind", range(12))
+def test_polynomials(kind: int) -> None:
+    x, degree = (grid.reshape(-1) for grid in np.meshgrid(values(40), np.arange(-2.0, 8.0)))
+    theirs = getattr(torch.special, POLYNOMIALS[kind])(*tensors([x, degree]))
+    same(call("orthogonal_polynomial", x, degree, kind=kind)[0], theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_special_functions_of_two_arguments() -> None:
+    x, y = (np.abs(some) + 0.1 for some in (values(50, scale=9.0), values(50, seed=1, scale=9.0)))
+    tx, ty = tensors([x, y])
+    same(call("zeta", x + 1, y)[0], torch.special.zeta(tx + 1, ty), rtol=1e-10)
+    for upper, theirs in enumerate((torch.special.gammainc, torch.special.gammaincc)):
+        same(call("incomplete_gamma", x, y, upper=upper)[0], theirs(tx, ty), 1e-8, 1e-12)
+
+
 def test_every_definition_was_compared(request: pytest.FixtureRequest) -> None:
     if not any("test_binary" in item.name for item in request.session.items):
         pytest.skip("only some tests of this file run")
-    assert not uncompared("elementwise", "activation", "reduction", "norm")
+    assert not uncompared("elementwise", "activation", "special", "reduction", "norm")
