@@ -10,7 +10,7 @@ versions, threads) into `benchmarks/results/NAME.json`; suites that were not run
     python benchmarks/measure.py --only runtime --rows 'Python call' --quick --out /tmp/trial
 
 Suites that need torch are left out where it is not installed. `--rows` measures some rows, to try
-the program: that is no result, so it needs `--out`.
+the program: such a run is not a result, so it needs `--out`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def times_torch(row: Row) -> float | None:
 
 
 def part_of_limit(row: Row) -> float | None:
-    """A microsecond or less is no limit: a call alone takes as long."""
+    """A microsecond or less does not count as a limit: a call alone takes as long."""
     limit, ours = row.get("limit_s"), row.get("ours_s")
     return limit / ours if limit and ours and limit > 1e-6 else None
 

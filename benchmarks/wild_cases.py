@@ -314,8 +314,8 @@ def first_accepted(case: Case, device: str, runs: Callable[[Call], float]) -> in
 def largest(
     case: Case, device: str, runs: Callable[[Call], float], seconds: float
 ) -> tuple[Case, int]:
-    """The case with as many of its elements as torch computes in so many seconds, and the attempt
-    that torch accepts. `runs` runs a call and gives its time."""
+    """The case with as many elements as torch computes in this many seconds, and the attempt that
+    torch accepts. `runs` runs a call and returns its time."""
     attempt = first_accepted(case, device, runs)
     reached, elements = 0, min(case.elements, 512)
     while True:

@@ -12,7 +12,7 @@ CHANNELS = (3, 16, 32, 48, 64, 96, 128, 256, 384, 512)
 
 
 def _windows(rng: random.Random, elements: int, dims: int, channels: int) -> tuple[int, ...]:
-    """Batch, channels and space of an image of about so many elements."""
+    """Batch, channels and spatial sizes of an image of about this many elements."""
     room = max(elements // channels, 1)
     space = max(3, min(round(room ** (1 / dims)), rng.choice((7, 14, 28, 56, 112, 224, 512))))
     batch = max(1, min(room // space**dims, 32))

@@ -1,5 +1,5 @@
 # Runs the generator over spec/ when CMake configures, and again whenever a file of spec/ changes.
-# It knows nothing of what is generated: whatever lies under generated/ afterwards is used.
+# It does not depend on what is generated: all files under generated/ are used.
 
 set(components Interpreter)
 if(INFINI_PYTHON)

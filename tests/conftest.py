@@ -247,8 +247,8 @@ def make(rt: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def refused(rt: Any) -> Any:
-    """`with refused("ErrorInvalidValue", "argument 2"): ...`: code, and parts of the message, where
-    it is the core's: what a vendor's runtime refuses has the vendor's words."""
+    """`with refused("ErrorInvalidValue", "argument 2"): ...`: code, and parts of the message if it
+    is the core's: errors of a vendor's runtime have the vendor's messages."""
     from contextlib import contextmanager
 
     from kit import Failure

@@ -70,7 +70,7 @@ def run_cases(kind: str, listed: list[dict[str, Any]]) -> int:
     from kit import Maker, open_runtime, operators
     from operators.kernel_cases import KernelCase
 
-    # Tensors end where their memory ends: a guard would hide what is read behind them.
+    # Tensors end where their memory ends: a guard would hide reads beyond them.
     operators.GUARD = 0
     rt = open_runtime()
     if rt.set_kind(kind) != "INFINI_STATUS_SUCCESS":

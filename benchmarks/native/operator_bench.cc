@@ -33,7 +33,7 @@ void check(infiniStatus_t status, const char *expression) {
 }
 #define OK(call) check(call, #call)
 
-// Calls body(thread) on all threads at once; the time until the last one is done.
+// Calls body(thread) on all threads concurrently; returns the time until the last one is done.
 template <class Body>
 double together(int threads, const Body &body) {
     std::atomic<int> ready{0};
@@ -116,8 +116,8 @@ void stream_fill(char *to, size_t bytes) {
 
 extern "C" {
 
-// Bytes per second of a copy (what is read and what is written) whose two buffers have `bytes` in
-// all, of reading so many, and of writing so many. All memory is touched before.
+// Bytes per second of a copy (bytes read plus bytes written) whose two buffers have `bytes` in
+// total, of reading that many, and of writing that many. All memory is touched before.
 void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, double *result) {
     size_t half = std::max<size_t>(bytes / 2 / threads / 1024, 1) * 1024;  // of one thread
     char *memory =

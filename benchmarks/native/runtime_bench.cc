@@ -264,7 +264,7 @@ void bench_graph(int nodes, int rounds, long repeats, double *result) {
     OK(infinirtStreamDestroy(stream));
 }
 
-// Copies of `bytes` on two streams at once against one after the other on one stream.
+// Copies of `bytes` on two streams concurrently against one after the other on one stream.
 void bench_overlap(size_t bytes, int rounds, double *result) {
     infinirtStream_t a, b;
     OK(infinirtStreamCreateWithFlags(&a, infinirtStreamNonBlocking));

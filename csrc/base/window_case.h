@@ -10,7 +10,7 @@
 
 namespace infini {
 
-inline constexpr int kImageDims = 3;                      // behind the batch and the channels
+inline constexpr int kImageDims = 3;                      // after the batch and the channels
 inline constexpr int64_t kMostWindow = int64_t(1) << 31;  // sizes beyond it are refused
 inline constexpr int64_t kMostResultSize = 1 << 26;  // of a dimension: plans have an entry for each
 

@@ -19,7 +19,7 @@ constexpr size_t kSmallestRest = size_t{64} << 10;  // smaller remainders are no
 constexpr size_t kSegmentBytes = size_t{16} << 20;  // the least size of a segment
 constexpr size_t kMostCachedBytes = size_t{1} << 60;
 constexpr size_t kShrinkTo = 8;   // the part of its memory that an allocator keeps after a shortage
-constexpr size_t kTrimShare = 8;  // the part of its memory that is given back between trims
+constexpr size_t kTrimShare = 8;  // the part of its memory that is freed between trims
 
 void join_with_next(LargeBlock *block) {
     LargeBlock *next = block->after;

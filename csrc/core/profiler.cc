@@ -15,7 +15,7 @@
 #include "infinirt.h"
 #include "step.h"
 
-// Of the aligned face, whose header can't be included beside the first generation's.
+// From the CUDA-aligned API, whose header cannot be included together with the first generation's.
 extern "C" int infinirtStreamIsCapturing(infinirtStream_t stream, int *status);
 
 namespace infinicore::detail {

@@ -37,10 +37,10 @@ public:
         return std::move(plan_);
     }
 
-    // Returns the frontier behind the graph. `entry` is the one before it.
+    // Returns the frontier after the graph. `entry` is the one before it.
     size_t walk(const Graph &graph, size_t entry) {
         std::vector<Node *> order = topological_order(graph);
-        std::vector<size_t> behind(order.size());  // frontier behind each node, by its mark
+        std::vector<size_t> behind(order.size());  // frontier after each node, by its mark
         size_t exit = add_frontier(frontiers_[entry]);
         for (Node *node : order) {
             size_t before = entry;

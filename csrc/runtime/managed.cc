@@ -48,7 +48,7 @@ Managed &managed() {
     return *instance;
 }
 
-// The pages of [pointer, pointer + count), which must lie in one managed allocation.
+// The pages of [pointer, pointer + count), which must be in one managed allocation.
 struct Pages {
     MemoryRange range;
     uintptr_t begin, end;

@@ -1,5 +1,4 @@
-// infini-probe LIBRARY: opens a back end in a process of its own, so that a crash in it harms
-// nobody.
+// infini-probe LIBRARY: opens a back end in a separate process, so that a crash in it does no harm.
 //
 // Any answer of the library is success here: the caller opens it again and reports the reason
 // itself.

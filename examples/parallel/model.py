@@ -55,7 +55,7 @@ class Attention(nn.Module):
             self.register_buffer(name, cache, persistent=False)
 
     def forward(self, x: Any, positions: Any) -> Any:
-        """x [tokens, hidden] stands at `positions`, which follow each other and what is kept."""
+        """x [tokens, hidden] at `positions`, which are consecutive and follow the cached ones."""
         tokens = x.shape[0]
         q = self.rope(self.q(x).view(tokens, self.heads, self.size), positions, algo=self.pairs)
         k = self.rope(self.k(x).view(tokens, self.kv_heads, self.size), positions, algo=self.pairs)

@@ -19,7 +19,7 @@ from infinicore import nn
 
 
 class Source(ABC):
-    """A model to be loaded: its name, its sizes, its tensors by name, and its words."""
+    """A model to load: its name, its sizes, its tensors by name, and its vocabulary."""
 
     def __init__(self, name: str, config: Config) -> None:
         self.name, self.config = name, config
@@ -69,7 +69,7 @@ def hash_of(name: str) -> int:
 
 # ---- SmolLM2 ------------------------------------------------------------------------------------
 
-# Our names and those of GGUF files; the head is the embedding where there is no other.
+# Our names and those of GGUF files; without a head of its own, the model uses the embedding.
 TOP = {"embedding": "token_embd", "norm": "output_norm", "head": "output"}
 PARTS = {
     "attention.q": "attn_q",
@@ -82,7 +82,7 @@ PARTS = {
     "feed_forward.down": "ffn_down",
     "feed_forward_norm": "ffn_norm",
 }
-CONTROL = 3  # the kind of words such as <|im_start|>
+CONTROL = 3  # the token type of words such as <|im_start|>
 
 
 def name_in_file(name: str) -> str:

@@ -18,8 +18,8 @@ DOCS = process.PROJECT / "docs" / "backends.md"
 RUNNABLE = {op.name for op in OPERATORS if not op.kernel and not op.unsupported}
 PARTS = 4  # each well below the time that a test may take on a busy machine
 
-# Every operator of a part: those with a program in all dtypes, the others, which may be refused, in
-# one. Prints which of them ran, the reasons of the others, where results are off, and the cases.
+# Every operator of a part: those with a program in all dtypes, the others, which may be rejected,
+# in one. Prints which of them ran, the reasons of the others, where results are off, and the cases.
 PROGRAM = """
 import json
 from kit.drawing import Draw, NoCaseError

@@ -1,4 +1,5 @@
-"""Back ends that cannot be used: each is reported by name with the reason, and the CPU goes on."""
+"""Back ends that cannot be used: each is reported by name with the reason, and the CPU remains
+usable."""
 
 from __future__ import annotations
 

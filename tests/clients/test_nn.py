@@ -87,7 +87,7 @@ def test_rope_like_transformers(layers, case):
 @pytest.mark.requires("transformers")
 @pytest.mark.parametrize("original", [600, 2])
 def test_longrope_like_transformers(layers, original):
-    """transformers takes one list for all positions: the long one if the last is behind the
+    """transformers takes one list for all positions: the long one if the last is beyond the
     original context."""
     numbers = [8.0, *np.linspace(1, 3, HALF), *np.linspace(2, 40, HALF)]
     rotary = rotary_of(("longrope", original, numbers), 10000.0, 600)

@@ -17,7 +17,7 @@ from . import mpi_launch
 from .mpi_launch import ROOT, Mpi
 
 ADDRESSES = ("192.0.2.1", "192.0.2.2")  # set aside for examples
-CARD = "eth0"  # the same name on both: launchers are told one
+CARD = "eth0"  # the same name on both: launchers take only one
 
 
 def call(*command: str) -> None:

@@ -31,7 +31,7 @@ with ccl.init(timeout=60) as comm:
     x = comm.all_reduce(infinicore.ones(3, device=comm.device) * (comm.rank + 1))
     print(f"rank {comm.rank} of {comm.ranks}: {x.tolist()[0]:g}")
 """
-# Rank 1 ends in the way that stands in for {}; the others would sleep long.
+# Rank 1 ends in the way that replaces {}; the others would sleep for long.
 ONE_FAILS = """
 import os, signal, sys, time
 if os.environ["RANK"] == "1":

@@ -51,7 +51,7 @@ def meeting(port: int = 0, **variables: str) -> _by_tcp.Meeting:
 def test_many_ranks() -> None:
     where = meeting()
     assert set(meet(*((r, _by_tcp.exchange, where, 60, 30.0) for r in range(60)))) == {ALL}
-    # The port is free at once.
+    # The port is free immediately.
     socket.create_server(("127.0.0.1", where.ports[0])).close()
 
 

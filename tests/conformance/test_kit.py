@@ -20,7 +20,7 @@ def only(*patterns: str) -> list[str]:
 
 
 def test_levels_of_the_cpu(tmp_path: Path) -> None:
-    """A whole run of three levels tells the level and the share; its report has all parts."""
+    """A complete run of three levels reports the level and the share; its report has all parts."""
     done = conformance(tmp_path, "--device", "cpu", "--level", "3")
     assert done.status == 0, done.out
     assert done.report["level"]["reached"] == 3, done.out

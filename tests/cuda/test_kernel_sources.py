@@ -29,7 +29,8 @@ BACKEND = HERE.parents[1] / "backends" / "cuda"
 CAPABILITIES = ("80", "90", "100")
 PARTS = 8  # so that none takes long
 PROCESSES = 2
-# Sources that other tests compile: the simulated CUDA has no TMA, and collectives are no operators.
+# Sources that other tests compile: the simulated CUDA has no TMA, and collectives are not
+# operators.
 ELSEWHERE = {
     "attention/combine.cuh:parts": "test_attention_sources.py",
     "attention/mla_few_heads.cuh": "test_attention_sources.py",

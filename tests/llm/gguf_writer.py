@@ -194,7 +194,8 @@ def gpt2_metadata(vocab: int, pre: str = "smollm") -> dict[str, Any]:
 
 
 def sentence_metadata(**changes: Any) -> dict[str, Any]:
-    """SentencePiece's: unknown, begin and end, 256 bytes, letters, some words by score."""
+    """A SentencePiece vocabulary: unknown, begin and end, 256 bytes, letters, some words by
+    score."""
     bytes_ = [f"<0x{i:02X}>" for i in range(256)]
     pieces = ["\u2581", *"helowrd", "he", "ll", "hell", "hello", "\u2581hello", "\u2581w"]
     words = ["<unk>", "<s>", "</s>", *bytes_, *pieces]

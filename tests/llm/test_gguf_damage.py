@@ -81,7 +81,7 @@ def test_the_file_is_sound(file: Path) -> None:
 def test_every_truncation(file: Path) -> None:
     whole = gguf.file_bytes(METADATA, tensors())
     begin = len(gguf.pad(gguf.head(METADATA, tensors())))
-    # The last weight has no padding behind it.
+    # The last weight is not followed by padding.
     for size in (*range(0, begin, 7), *range(begin, len(whole), 211), len(whole) - 1):
         file.write_bytes(whole[:size])
         with pytest.raises(ModelFileError):

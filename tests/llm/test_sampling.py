@@ -21,8 +21,8 @@ def logits(spread: float = 2.0, rows: int = 1, seed: int = 5) -> np.ndarray:
 
 
 def probabilities(row: np.ndarray, params: SamplingParams) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens from the most to the least probable, and their probabilities: top-k, then top-p of
-    what is left, then min-p, at the temperature."""
+    """Tokens from the most to the least probable, and their probabilities: top-k, then top-p of the
+    rest, then min-p, at the temperature."""
     order = np.argsort(-row, kind="stable")
     p = np.exp((row[order].astype(np.float64) - row.max()) / params.temperature)
     if params.top_k:

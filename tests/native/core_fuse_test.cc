@@ -220,7 +220,7 @@ void norms() {
     for (DataType dtype : {DataType::F32, DataType::F16, DataType::BF16}) {
         const double tolerance = dtype == DataType::F32 ? 1e-6 : 4 * rounding(dtype);
         for (size_t columns : {8u, 200u, 5000u}) {
-            Record r{unsigned(columns)};  // maps before and behind
+            Record r{unsigned(columns)};  // maps before and after
             const ic::Shape shape = {6, columns};
             Tensor x = r.input(shape, dtype), y = r.input(shape, dtype);
             Tensor w = r.input({columns}, dtype);

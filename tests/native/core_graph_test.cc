@@ -86,7 +86,7 @@ void lifetimes() {
     CHECK(values(others[0]) == std::vector<float>(1000, 77));
     graph.reset();
     CHECK(memory.expired());
-    Copy::execute(others[0], y);  // not recorded: at once
+    Copy::execute(others[0], y);  // not recorded: runs immediately
     CHECK(Copy::runs == 3 && values(others[0])[1] == 2);
 }
 

@@ -15,7 +15,7 @@ using namespace infinicore;
 // From the CUDA-aligned header, which this file cannot include.
 extern "C" int infinirtLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 
-// The statement throws, and the message has all these words.
+// The statement throws, and the message contains all these words.
 #define THROWS(statement, ...)                                                                   \
     do {                                                                                         \
         std::string said_ = "nothing";                                                           \

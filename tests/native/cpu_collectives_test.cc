@@ -169,7 +169,7 @@ private:
     const int rank_, ranks_;
 };
 
-// None, small, in one message, in several pieces.
+// None, small, in one message, in several messages.
 const size_t kCounts[] = {0, 1, 1023, 5000, 300001};
 
 void check_all(InfiniCommunicator *communicator, int rank, int ranks) {

@@ -54,7 +54,7 @@ void run_case(const Operator &op, uint64_t seed, infiniopHandle_t handle, Tally 
     CHECK(op.workspace(desc, &bytes) == INFINI_STATUS_SUCCESS);
     if (!fuzz.too_large() && bytes < (size_t(1) << 28)) {
         if (fuzz.chance(20)) fuzz.null_data();
-        // The first run function only: the others follow pointers that lie in device memory.
+        // The first run function only: the others follow pointers in device memory.
         size_t given = bytes && fuzz.chance(20) ? bytes - 1 : bytes;
         status = op.runs[0](fuzz, desc, fuzz.memory(bytes), given, nullptr);
         expect_message(status, "run", fuzz);

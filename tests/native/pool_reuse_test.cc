@@ -70,7 +70,7 @@ struct TestPool {
     infinirtMemPool_t pool;
 };
 
-// Memory of a pool that was freed in a stream behind a latch. All else of the pool is in use.
+// Memory of a pool that was freed in a stream behind a latch. The rest of the pool is in use.
 struct FreedBehindLatch {
     FreedBehindLatch(TestPool &pool, infinirtStream_t stream) : stream(stream) {
         memory = pool.take(stream);
@@ -270,7 +270,7 @@ void free_behind_a_wait() {
     Event event;
     TestPool pool(kOpportunistic);
     void *memory = pool.take(b), *rest = pool.take(b, TestPool::kLimit - 2 * kBytes);
-    OK(infinirtFreeAsync(pool.take(b), b));  // done at once
+    OK(infinirtFreeAsync(pool.take(b), b));  // done immediately
     Latch latch;
     OK(infinirtLaunchHostFunc(a, Latch::hold, &latch));
     OK(infinirtMemsetAsync(memory, 0, kBytes, a));

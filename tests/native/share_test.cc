@@ -218,7 +218,7 @@ void other_process(const char *program) {
     OK(infinirtMemset(memory, handles.byte, 1000));
     infinirtIpcMemHandle_t again;
     OK(infinirtIpcGetMemHandle(&handles.memory, memory));
-    OK(infinirtIpcGetMemHandle(&again, memory + 500));  // stands for the same allocation
+    OK(infinirtIpcGetMemHandle(&again, memory + 500));  // refers to the same allocation
     CHECK_EQ(memcmp(&again, &handles.memory, sizeof again), 0);
     void *mine;
     FAILS(infinirtIpcOpenMemHandle(&mine, again, infinirtIpcMemLazyEnablePeerAccess),

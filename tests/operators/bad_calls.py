@@ -7,7 +7,7 @@ argument is replaced by each of the bad values that its type suggests. What a cr
 is run. The process may die in a call; the number of that call is on the last line that it printed.
 
 Left out: wild addresses of data, which the device would have to be asked about, and of lists that a
-case has no items for, which nobody reads.
+case has no items for, which are not read.
 """
 
 from __future__ import annotations

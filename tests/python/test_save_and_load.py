@@ -61,7 +61,7 @@ def test_constants() -> None:
     [
         b"cinfinicore._device\nSize\nN}Vnumel\nI7\ns\x86b.",  # a method of a class
         b"cinfinicore._tensor\nrebuild\nN}V__defaults__\nI1\ns\x86b.",  # a function's defaults
-        b"(cbuiltins\nbytearray\nI1000000000000\no.",  # as much memory as it likes
+        b"(cbuiltins\nbytearray\nI1000000000000\no.",  # any amount of memory
         b"cbuiltins\nset\n(cbuiltins\nrange\n(I1000000000000\ntRtR.",
         b"",
         b"text",

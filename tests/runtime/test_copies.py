@@ -253,7 +253,7 @@ def test_copies_in_streams_are_in_order(rt, make):
 
 
 def test_pageable_memory_can_be_reused_when_the_call_returns(rt, make):
-    # CUDA stages pageable host memory: the source may be changed at once.
+    # CUDA stages pageable host memory: the source may be changed immediately.
     stream, device = make.free_stream(), make.buffer(65536, 0)
     data = (ctypes.c_ubyte * 4096)(*pattern(4096))
     with Latch(rt, stream).reached():

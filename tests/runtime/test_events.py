@@ -82,7 +82,7 @@ def test_a_wait_keeps_its_record_when_another_comes(rt, make):
     with Latch(rt, a).reached():
         rt.EventRecord(event, a)
         rt.StreamWaitEvent(b, event)
-        rt.EventRecord(event, c)  # complete at once
+        rt.EventRecord(event, c)  # complete immediately
         rt.EventSynchronize(event)
         order.note(b, "b")
         settle(rt)

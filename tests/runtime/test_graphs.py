@@ -33,7 +33,7 @@ def fill_params(rt, target, value, count, element=1, height=1, pitch=0):
 
 @pytest.fixture
 def build(rt, make):
-    """Adds nodes to a graph: build.host("word"), build.fill(...), behind the nodes given."""
+    """Adds nodes to a graph: build.host("word"), build.fill(...), after the given nodes."""
 
     class Build:
         def __init__(self):

@@ -65,7 +65,7 @@ def test_memory_is_reused_in_its_own_stream(rt, make, pool):
     with Latch(rt, stream).reached():
         first = rt.MallocFromPoolAsync(BIG, pool, stream)
         rt.FreeAsync(first, stream)
-        assert rt.MallocFromPoolAsync(BIG, pool, stream) == first  # ordered behind the free
+        assert rt.MallocFromPoolAsync(BIG, pool, stream) == first  # ordered after the free
     rt.FreeAsync(first, stream)
 
 

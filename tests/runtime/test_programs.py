@@ -1,6 +1,6 @@
 """Random programs against a model: 2,000 of them, others in every run.
 
-INFINI_TEST_PROGRAMS=5000 makes each test run so many; INFINI_TEST_SEED=N repeats those of a run
+INFINI_TEST_PROGRAMS=5000 makes each test run this many; INFINI_TEST_SEED=N repeats those of a run
 that printed N. A failing one is shrunk and printed; kit/programs.py has `replay([...])` for it.
 """
 

@@ -1,4 +1,5 @@
-"""HCCL, CNCL and BKCL behind the back ends of ascend, cambricon and kunlun: simulated libraries."""
+"""HCCL, CNCL and BKCL in the back ends of ascend, cambricon and kunlun, with simulated
+libraries."""
 
 from __future__ import annotations
 

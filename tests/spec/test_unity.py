@@ -1,7 +1,7 @@
 """Files that may be compiled together (see cmake/CompileTime.cmake) define no name twice.
 
-Which files share a batch depends on all their names, so a clash could show up only when somebody
-adds an unrelated file.
+Which files share a batch depends on all their names, so a clash could show up only when an
+unrelated file is added.
 """
 
 from __future__ import annotations

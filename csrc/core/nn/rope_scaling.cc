@@ -84,7 +84,7 @@ Llama3RopeScalingConfig::Llama3RopeScalingConfig(float factor, float low_freq_fa
 }
 
 float Llama3RopeScalingConfig::get_freq_scale(size_t, size_t, float base_inv_freq) const {
-    // How often the pair turns in the original context.
+    // The number of rotations of the pair in the original context.
     double turns = double(original_max_position_embeddings_) * double(base_inv_freq) / kTwoPi;
     double low = low_freq_factor_, high = high_freq_factor_;
     double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
@@ -104,7 +104,7 @@ YarnRopeScalingConfig::YarnRopeScalingConfig(float factor, size_t original_max_p
     if (!(rope_theta > 1))
         fail(name, "rope_theta is " + text_of(rope_theta) + ": expected more than 1");
     double size = double(rotary_dim), original = double(original_max_position_embeddings);
-    // The pair that turns so many times in the original context.
+    // The pair with this many rotations in the original context.
     auto pair = [&](double turns) {
         return size * std::log(original / (turns * kTwoPi)) / (2 * std::log(double(rope_theta)));
     };

@@ -14,7 +14,7 @@ using namespace detail;
 
 namespace {
 
-// The shape of images with other sizes behind the batch and the channels.
+// The shape of images with other sizes after the batch and the channels.
 Shape with_sizes(const char *function, const Tensor &input, const std::vector<int64_t> &sizes) {
     if (input->ndim() < sizes.size())
         refuse_shape(function, "input", input, std::to_string(sizes.size()) + " sizes of images");

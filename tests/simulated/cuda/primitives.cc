@@ -64,7 +64,7 @@ Shared from_text(const char *&at) {
 
 // ---- Plans --------------------------------------------------------------------------------------
 
-// INFINI_SIMULATED_PLANS=2: no kernel is made until so many are being made at the same time.
+// INFINI_SIMULATED_PLANS=2: no kernel is made until this many are being made at the same time.
 bool others_come() {
     static std::mutex lock;
     static std::condition_variable changed;

@@ -1,4 +1,4 @@
-// Simulated libbkcl.so. Types and reductions have the numbers of bkcl.h beside it.
+// Simulated libbkcl.so. Types and reductions have the numbers of the bkcl.h next to it.
 #include "accelerator/collectives.h"
 #include "facts.h"
 #include "infinicore.h"

@@ -14,7 +14,7 @@
 
 namespace simulated {
 
-// A symbol of a library in core/ beside this one.
+// A symbol of a library in core/ next to this one.
 inline void *core_symbol(const char *library, const char *name) {
     static const char inside = 0;
     Dl_info self;
