@@ -48,7 +48,7 @@ struct KnownCall {
     std::vector<uint8_t> to_copy;  // inputs and results whose strides the operator does not take
 };
 
-// ---- Making one ---------------------------------------------------------------------------------
+// ---- Construction -------------------------------------------------------------------------------
 
 size_t bytes_of_entry(char kind) {
     switch (kind) {

@@ -17,7 +17,7 @@ namespace infinicore {
 
 using namespace detail;
 
-// ---- What belongs to a tensor -------------------------------------------------------------------
+// ---- State of a tensor --------------------------------------------------------------------------
 
 TensorMetaData::TensorMetaData(Shape shape, Strides strides, DataType dtype)
     : shape(std::move(shape)), strides(std::move(strides)), dtype(dtype) {}
@@ -74,7 +74,7 @@ void Tensor::throw_empty() {
         "an operator or the like");
 }
 
-// ---- Making -------------------------------------------------------------------------------------
+// ---- Construction -------------------------------------------------------------------------------
 
 namespace {
 
@@ -137,7 +137,7 @@ Tensor Tensor::strided_from_blob(void *data, const Shape &shape, const Strides &
     return make(shape, strides, dtype, std::move(memory), size_t(-extent.low));
 }
 
-// ---- Handles that do not hold -------------------------------------------------------------------
+// ---- Non-owning handles -------------------------------------------------------------------------
 
 namespace detail {
 

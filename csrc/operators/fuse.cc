@@ -85,7 +85,7 @@ private:
         bool keep;
     };
 
-    // ---- What is joined -------------------------------------------------------------------------
+    // ---- Links ----------------------------------------------------------------------------------
 
     bool find_output(const Link &link) {
         Tie tie{nullptr, -1, {}, 0, link.keep};
@@ -250,7 +250,7 @@ private:
         add_stage(copy, second_.expressions[s]);
     }
 
-    // ---- Putting together -----------------------------------------------------------------------
+    // ---- Combining ------------------------------------------------------------------------------
 
     void put_in_front() {
         made_->phases_.assign(second_.phases, second_.phases + second_.phase_count);

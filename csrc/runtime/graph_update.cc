@@ -124,7 +124,7 @@ Error set_in_exec(Call &call, Exec &exec, const Node &node, infinirtGraphNodeTyp
     return infinirtSuccess;
 }
 
-// ---- Whole updates: nodes are paired by the topology of the graphs, as in CUDA
+// ---- Whole updates: nodes are paired by topology, as in CUDA ------------------------------------
 
 struct Difference {
     infinirtGraphExecUpdateResult result;

@@ -209,7 +209,7 @@ def test_a_rank_that_does_not_come_to_mpi(mpi: Mpi, tmp_path: Path) -> None:
     assert "MPI cannot be used: MPI did not start within 1 s" in told.read_text()
 
 
-# ---- What the environment shows ------------------------------------------------------------------
+# ---- Detection from the environment --------------------------------------------------------------
 
 
 @pytest.fixture

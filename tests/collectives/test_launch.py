@@ -117,7 +117,7 @@ def test_a_reader_that_has_seen_enough(script: Callable[[str], Path]) -> None:
     assert running.wait(60) == 128 + signal.SIGPIPE
 
 
-# ---- How they end --------------------------------------------------------------------------------
+# ---- Endings -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_what_a_rank_leaves_behind_is_stopped(script: Callable[[str], Path]) -> 
     assert not is_alive(int(done.stdout.split()[1]))
 
 
-# ---- What can't be -------------------------------------------------------------------------------
+# ---- Not supported -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

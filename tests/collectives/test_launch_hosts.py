@@ -293,7 +293,7 @@ def test_a_pod_with_a_wrong_rank() -> None:
     assert "RANK is 2, WORLD_SIZE is 2" in done.stderr
 
 
-# ---- What would be run ---------------------------------------------------------------------------
+# ---- Dry runs ------------------------------------------------------------------------------------
 
 
 def test_dry_run_here() -> None:

@@ -95,7 +95,7 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
     assert done.status == 2 and "level: expected 0 to 7, got 9" in done.out
 
 
-# ---- What it does to results --------------------------------------------------------------------
+# ---- Effect on results --------------------------------------------------------------------------
 
 
 def case(id: str, level: int, optional: bool = False) -> dict[str, Any]:

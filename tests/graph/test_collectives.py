@@ -164,7 +164,7 @@ def test_recorded_functions_have_collectives_too(comms):
             assert np.allclose(each, wanted, atol=1e-4)
 
 
-# ---- What can't be ------------------------------------------------------------------------------
+# ---- Not supported ------------------------------------------------------------------------------
 
 
 def run_twice(graph: infinicore.Graph) -> None:

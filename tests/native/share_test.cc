@@ -142,7 +142,7 @@ void pool_access() {
     OK(infinirtSetDevice(0));
 }
 
-// ---- Another process ----------------------------------------------------------------------------
+// ---- Other processes ----------------------------------------------------------------------------
 
 struct Handles {
     infinirtIpcMemHandle_t memory;

@@ -113,7 +113,7 @@ def test_casts_of_floats() -> None:
     assert np.array_equal(np.array(cast("F32")), CASTS, equal_nan=True)
 
 
-# ---- What runs ----------------------------------------------------------------------------------
+# ---- Runs ----------------------------------------------------------------------------------------
 
 
 def exactly(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:

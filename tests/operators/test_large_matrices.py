@@ -120,7 +120,7 @@ def test_in_a_capture(make: Maker, case: Any) -> None:
     trial(make, case, "F32", contiguous).four_ways()
 
 
-# ---- What has no result -------------------------------------------------------------------------
+# ---- Cases without a result ---------------------------------------------------------------------
 
 
 def singular(draw: Draw, shape: Shape) -> Any:

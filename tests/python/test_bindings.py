@@ -75,7 +75,7 @@ def test_what_is_unsupported_says_why(face: Face) -> None:
     assert face.function.unsupported in caught.value.message
 
 
-# ---- What is given back -------------------------------------------------------------------------
+# ---- Results ------------------------------------------------------------------------------------
 
 
 def test_out_parameters_are_returned() -> None:
@@ -133,7 +133,7 @@ def test_untyped_attributes_are_numbers() -> None:
     assert rt.MemPoolGetAttribute(pool, rt.MemPoolReuseAllowOpportunistic) in (0, 1)
 
 
-# ---- What is taken ------------------------------------------------------------------------------
+# ---- Arguments ----------------------------------------------------------------------------------
 
 
 def test_keywords_and_defaults() -> None:

@@ -75,7 +75,7 @@ def left_on_screen(sent: str) -> str:
     return "\n".join(line.rpartition("\r\x1b[K")[2] for line in sent.split("\n"))
 
 
-# ---- The look -----------------------------------------------------------------------------------
+# ---- Appearance ----------------------------------------------------------------------------------
 
 
 def test_plain_lines_in_a_pipe() -> None:

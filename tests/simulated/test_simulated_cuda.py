@@ -251,7 +251,7 @@ def test_copies_arrive_when_they_are_waited_for(cuda: Cuda) -> None:
     assert cuda.read(out, 96) == values + [GARBAGE] * 32 + values
 
 
-# ---- What is told --------------------------------------------------------------------------------
+# ---- Error reports -------------------------------------------------------------------------------
 
 FAILURES = {
     "some threads end": ("if (threadIdx.x < 40) return; __syncthreads();", "wait at __syncthreads"),

@@ -96,7 +96,7 @@ def test_vendors_are_found() -> None:
     assert not vendors_in("sorted in ascending order")
 
 
-# ---- What an operator is stands in its declaration ----------------------------------------------
+# ---- Operator properties are in the declarations ------------------------------------------------
 
 OPERATOR_NAMES = {operator.name for operator in OPERATORS}
 

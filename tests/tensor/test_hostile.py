@@ -17,7 +17,7 @@ from kit import process
 X = infinicore.arange(6, dtype=infinicore.float32)
 
 
-# ---- Objects that are no tensors ----------------------------------------------------------------
+# ---- Objects that are not tensors ---------------------------------------------------------------
 
 
 class Uninitialised(infinicore.Tensor):  # type: ignore[misc]

@@ -21,7 +21,7 @@ using infinicore::detail::DeviceRuntime;
 using infinicore::detail::runtime_of;
 using infinicore::detail::stream_of;
 
-// ---- Memory of others ---------------------------------------------------------------------------
+// ---- Foreign memory -----------------------------------------------------------------------------
 
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
             Memory::Deleter let_go) {

@@ -200,7 +200,7 @@ nb::object constant(nb::handle number, nb::handle dtype, nb::handle device) {
                                                     infinicore::TensorData{0, std::move(memory)})));
 }
 
-// ---- Making and copying -------------------------------------------------------------------------
+// ---- Creation and copies ------------------------------------------------------------------------
 
 nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handle stride,
                  bool pin_memory) {

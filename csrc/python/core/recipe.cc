@@ -13,7 +13,7 @@ using infinicore::detail::make_pooled;
 using infinicore::detail::OpenMemory;
 using infinicore::detail::stream_of;
 
-// ---- Making -------------------------------------------------------------------------------------
+// ---- Construction -------------------------------------------------------------------------------
 
 Source Recipe::source_of(const Location &place, const std::vector<Tensor> &metas) {
     if (!place.memory) return {};
