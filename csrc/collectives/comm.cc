@@ -108,7 +108,7 @@ bool Comm::run(const InfiniCollective *work, size_t count, bool composed) {
 }
 
 void Comm::end() {
-    if (--pending > 0) return;  // the usual case, without overhead for concurrent calls
+    if (--pending > 0) return;  // the usual case takes no lock
     std::lock_guard guard(lock);
     idle.notify_all();
 }

@@ -71,7 +71,7 @@ private:
     Range range(const InfiniOperand &operand) const {
         return range_of(place_of(operand), &draft_.tensors[size_t(operand.index)]);
     }
-    // The result of the kernel that the program follows: not read from memory.
+    // The result of the kernel before the program: it is not read from memory.
     bool is_product(const InfiniOperand &operand) const {
         return draft_.kernel_tensors && operand.kind == INFINI_OPERAND_TENSOR && operand.index == 0;
     }

@@ -20,7 +20,7 @@ Dims each(const Dims &sizes, Size size) {
     return made;
 }
 
-// The offset of a window's last element from its first one.
+// The start of the last window, relative to the first one.
 int64_t reach(int64_t size, int64_t kernel, int64_t pad, int64_t dilation) {
     return minus(minus(plus(size, times(2, pad)), times(dilation, minus(kernel, 1))), 1);
 }

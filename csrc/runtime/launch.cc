@@ -52,7 +52,7 @@ Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, 
     if (!handle) return device.legacy.get();
     auto client = static_cast<infinirtStream_t>(handle);
     if (client == infinirtStreamLegacy) return device.legacy.get();
-    // The only way to learn about streams created by the back end itself.
+    // Streams that a back end creates itself are not in the table.
     bool own = device.backend.own_handles;
     Stream *stream = client == infinirtStreamPerThread && !own ? thread_stream(call, device)
                                                                : StreamTable::get().find(handle);

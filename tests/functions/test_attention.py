@@ -54,8 +54,8 @@ def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
 @pytest.mark.parametrize("steep", [6.0, 60.0])
 @pytest.mark.parametrize("hidden", [0, 200])
 def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
-    """The first keys' large probabilities would hide errors of the last keys. With `hidden`, only
-    keys further on are attended to: the first `hidden` scores are -inf."""
+    """The running maximum of the first keys is far too small for the last ones. With `hidden`,
+    there is no maximum at first: the first `hidden` scores are -inf."""
     rows, keys, size = 130, 400, 64
 
     def make(seed: int, dtype: Any) -> dict[str, Any]:

@@ -66,10 +66,10 @@ void check_splits(const char *function, const char *argument, const Tensor &whol
         refuse_shape(function, argument, whole, std::to_string(sum_of(sizes)) + " rows");
 }
 
-// Element counts are rows of a one-dimensional tensor.
+// Counts are in rows, and a one-dimensional tensor has one element per row.
 Tensor flat(const Tensor &tensor) { return reshape(tensor, {tensor->numel()}); }
 
-// Lets `run` fill a tensor as one of one dimension.
+// Lets `run` fill a tensor through a one-dimensional view.
 template <class Run>
 void fill_flat(const Tensor &output, const Run &run) {
     const Tensor whole =

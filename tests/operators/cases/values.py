@@ -66,7 +66,7 @@ def prefix_sums(total: Callable[[Draw], int]) -> Values:
 
 
 def near_one(draw: Draw, shape: Shape) -> Any:
-    """Numbers whose product does not overflow in any dtype."""
+    """Numbers of which even long products do not overflow in any dtype."""
     if draw.main.startswith("F") or draw.main == "BF16":
         return np.exp(draw.normal(shape, 0.1)) * one_of(-1, 1)(draw, shape)
     return draw.integers(0, 2 if draw.main == "BOOL" else 100, shape)
