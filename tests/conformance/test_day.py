@@ -46,7 +46,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def device(used: list[int], integrated: int = 0) -> Any:
-    """A runtime whose device reports the next of these memory sizes at each query."""
+    """A runtime whose device reports the next of these amounts of used memory at each query."""
     total = 1 << 40
     rt = SimpleNamespace(
         GetDeviceProperties=lambda _: SimpleNamespace(integrated=integrated),

@@ -78,7 +78,7 @@ CALLED_DEVICE = {
 @pytest.mark.parametrize("source", PLACES)
 @pytest.mark.parametrize("target", PLACES)
 def test_directions_and_places(rt, make, target, source, kind):
-    """Only one direction is wrong: one that calls pageable memory device memory. Otherwise the
+    """The only error is a direction that calls pageable memory device memory. Otherwise the
     addresses decide."""
     page = [(ctypes.c_ubyte * 64)() for _ in range(2)]
     places = {

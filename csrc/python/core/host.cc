@@ -127,8 +127,8 @@ Tensor copy_to(const Tensor &source, const Device &device) {
     return made;
 }
 
-// The device of host memory that is copied to a device. Any CPU device will do, so no other one is
-// waited for.
+// The device of host memory that is copied to `device`: that device if it is a CPU, so that no
+// other CPU is waited for.
 Device host_beside(const Device &device) {
     return device.getType() == Device::Type::CPU ? device : Device::cpu();
 }
