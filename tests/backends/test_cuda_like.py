@@ -1,5 +1,4 @@
-"""The back end for CUDA-like devices on the simulated CUDA, together with the CPU in one
-process."""
+"""The back end for CUDA-like devices on the simulated CUDA, with the CPU in one process."""
 
 from __future__ import annotations
 
