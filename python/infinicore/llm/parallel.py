@@ -94,7 +94,7 @@ class ParallelEngine(Engine):
                 raise _gone(rank) from None
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
-        request = super().add(prompt, params)  # raises before the other ranks are told
+        request = super().add(prompt, params)  # raises before the other ranks receive it
         self._tell("add", request.number, request.prompt, asdict(request.params))
         return request
 
@@ -112,7 +112,7 @@ class ParallelEngine(Engine):
         return self.stage.from_leader(super().hidden(prompt))
 
     def _alone(self, prompt: Iterable[int]) -> Request:
-        request = super()._alone(prompt)  # raises before the other ranks are told
+        request = super()._alone(prompt)  # raises before the other ranks receive it
         self._tell("hidden", request.prompt)
         return request
 
