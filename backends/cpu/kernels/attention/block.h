@@ -248,7 +248,7 @@ void thin_begin(BlockScratch &scratch, const Load &load_query) {
 // Scores of keys t .. t + count for all rows, s[row][key]. Returns whether keys are missing.
 template <class T>
 bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t t, int64_t count,
-                      float *s, int64_t s_row) {
+                      float *s, int64_t s_row, bool prefetched) {
     const BlockRows &rows = scratch.rows;
     int64_t q_row = round_up(rows.depth, kWidth<float>);
     bool missing = false;
@@ -262,7 +262,7 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
             const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.k
                                                                : last  ? then.v
                                                                        : then.k),
-                                   last ? keys.v_row : keys.k_row};
+                                   last ? keys.v_row : keys.k_row, prefetched};
             by_rows(rows.count, [&]<size_t R>(int64_t r) {
                 thin_scores<T, R>(s + r * s_row + done, s_row, reinterpret_cast<const T *>(run.k),
                                   keys.k_row, run.count, rows.depth, scratch.q + r * q_row, q_row,
@@ -284,11 +284,13 @@ template <class T>
 void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
     constexpr int64_t wide = int64_t(kWidth<float>);
     BlockRows &rows = scratch.rows;
+    const bool prefetched =
+        (end - begin) * (rows.depth + rows.value_depth) * int64_t(sizeof(T)) >= kPrefetchedBytes;
     for (int64_t t = begin, count; t < end; t += count) {
         count = std::min(kThinTile - t % kThinTile, end - t);
         const int64_t skip = t % wide, base = t - skip, lanes = round_up(skip + count, wide);
         float *s = scratch.scores;
-        thin_tile_scores<T>(scratch, keys, t, count, s + skip, kThinTile);
+        thin_tile_scores<T>(scratch, keys, t, count, s + skip, kThinTile, prefetched);
         for (int64_t r = 0; r < rows.count; ++r) {
             float *row = s + r * kThinTile;
             int64_t from = rows.windowed ? std::max(rows.from[r], t) : t;
@@ -315,7 +317,7 @@ void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64
                 const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.v
                                                                    : last  ? then.k
                                                                            : then.v),
-                                       last ? keys.k_row : keys.v_row};
+                                       last ? keys.k_row : keys.v_row, prefetched};
                 by_rows(rows.count, [&]<size_t R>(int64_t r) {
                     thin_values<T, R>(scratch.out + r * rows.value_depth, rows.value_depth,
                                       reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
