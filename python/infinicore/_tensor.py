@@ -186,8 +186,7 @@ class _Methods(Methods):
         >>> infinicore.ones(2).to(infinicore.int32)
         tensor([1, 1], dtype=infinicore.int32)
         """
-        kind, where = _target(args, device, dtype)
-        flags = [arg for arg in args if isinstance(arg, _BOOL)]
+        kind, where, flags = _target(args, device, dtype)
         if flags:
             non_blocking, copy = (*flags, copy)[:2]
         result: Tensor = self
@@ -375,21 +374,26 @@ def _shape_of(function: str, other: Any) -> Size:
     return other.shape
 
 
-def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any, Any]:
-    """The type and the device given by the arguments of `to`."""
+def _target(args: tuple[Any, ...], where: Any, kind: Any) -> tuple[Any, Any, list[bool]]:
+    """The type, the device and the flags given by the arguments of `to`."""
     place = None if where is None else device(where)
+    flags = []
     for arg in args:
-        if isinstance(arg, (dtype, DataType)):
+        if isinstance(arg, dtype):
+            kind = arg
+        elif isinstance(arg, DataType):
             kind = dtype(arg)
         elif isinstance(arg, (str, device, Device)):
             place = device(arg)
         elif isinstance(arg, Tensor):
             kind, place = arg.dtype, arg.device
-        elif arg is not None and not isinstance(arg, bool):
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif arg is not None:
             raise TypeError(f"to: expected a device, a dtype or a tensor, got {type(arg).__name__}")
     if kind is not None and not isinstance(kind, dtype):
         raise TypeError(f"to: dtype is {kind!r}: expected one such as infinicore.float32")
-    return kind, place
+    return kind, place, flags
 
 
 LOADED_TO: ContextVar[device | None] = ContextVar("LOADED_TO", default=None)  # of `load`
