@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -35,3 +37,31 @@ def test_embedding_in_a_recording() -> None:
         rows = F.embedding(index, table)
     made.graph.run()
     assert rows.tolist() == [[0.0, 1.0], [4.0, 5.0]]
+
+
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, math.inf])
+def test_rows_scaled_to_a_norm(norm_type: float) -> None:
+    values = np.array([[3.0, -4.0], [0.1, 0.2], [6.0, 8.0], [30.0, 40.0]])
+    index = [[0, 1], [2, 2]]
+    norms = np.linalg.norm(values, norm_type, axis=1)
+    wanted = values * np.where(norms > 2, 2 / norms, 1)[:, None]
+    wanted[3] = values[3]  # not selected
+    table = infinicore.tensor(values, dtype=infinicore.float32)
+    rows = F.embedding(infinicore.tensor(index), table, None, 2.0, norm_type)
+    assert np.allclose(table.numpy(force=True), wanted, atol=1e-5)
+    assert np.allclose(rows.numpy(force=True), wanted[index], atol=1e-5)
+    table = infinicore.tensor(values.T, dtype=infinicore.float32).T  # not contiguous
+    bags = F.embedding_bag(infinicore.tensor(index), table, None, 2.0, norm_type, mode="sum")
+    assert np.allclose(table.numpy(force=True), wanted, atol=1e-5)
+    assert np.allclose(bags.numpy(force=True), wanted[index].sum(1), atol=1e-5)
+
+
+def test_rows_scaled_in_a_recording() -> None:
+    layer = nn.Embedding(3, 2, max_norm=5.0, _weight=infinicore.full((3, 2), 30.0))
+    with infinicore.record() as made:
+        rows = layer(infinicore.tensor([2, 2]))
+    made.graph.run()
+    assert np.allclose(rows.numpy(force=True), 5 / math.sqrt(2), atol=1e-5)
+    assert layer.weight[0].tolist() == [30.0, 30.0]
+    bag = nn.EmbeddingBag(3, 2, max_norm=5.0, _weight=infinicore.full((3, 2), 30.0))
+    assert np.allclose(bag(infinicore.tensor([[1, 1]])).numpy(force=True), 5 / math.sqrt(2))

@@ -47,7 +47,7 @@ def test_embedding() -> None:
     with pytest.raises(ValueError, match="Embedding: _weight has shape"):
         nn.Embedding(3, 2, _weight=weight)
     with pytest.raises(ValueError, match="are for training"):
-        nn.Embedding(3, 2, max_norm=1.0)
+        nn.Embedding(3, 2, sparse=True)
 
 
 def test_norms() -> None:

@@ -108,12 +108,6 @@ DIFFERENCES: Sequence[Difference] = (
         operators=("nn.functional.fractional_max_pool2d",),
         call="_random_samples=",
     ),
-    Difference(
-        "max_norm is refused: it modifies the weights, which is for training",
-        kinds=("refused",),
-        operators=("nn.functional.embedding", "nn.functional.embedding_bag"),
-        call="max_norm=",
-    ),
 )
 
 

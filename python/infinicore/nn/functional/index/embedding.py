@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import infinicore
 from infinicore import _core
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
@@ -11,7 +12,23 @@ from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices, is_known, with_check
-from infinicore.functions._operands import counting, filled, wide_floats
+from infinicore.functions._operands import counting, filled, wide, wide_floats
+
+
+@function
+def _limit_norms(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scales the rows of weight that are selected to norms of at most max_norm, in place. All are
+    read before one is written, so that rows selected twice are scaled once."""
+    if not index.numel():
+        return weight
+    line = index.reshape(index.numel())
+    rows = wide(emit("index_select", weight, line, dim=0))
+    norms = infinicore.norm(rows, norm_type, 1, True)
+    scaled = rows * (max_norm / (norms + 1e-7))
+    rows = cast_to(emit("where", norms > max_norm, scaled, rows), weight.dtype)
+    line = line.unsqueeze(1).expand(*rows.shape)
+    emit("scatter", weight, line, rows, out=weight, axis=0, reduction=0)
+    return weight
 
 
 def embedding(
@@ -26,16 +43,17 @@ def embedding(
     out: Any = None,
 ) -> Tensor:
     """Rows of weight [rows, width] selected by the indices in input; the result is [*input.shape,
-    width]. `padding_idx`, `scale_grad_by_freq` and `sparse` affect only gradients and are ignored.
+    width]. Selected rows whose `norm_type`-norm exceeds `max_norm` are first scaled to it, in
+    place. `padding_idx`, `scale_grad_by_freq` and `sparse` affect only gradients and are ignored.
 
     >>> F.embedding(infinicore.tensor([1, 0]), infinicore.tensor([[0.0, 1.0], [2.0, 3.0]]))
     tensor([[2., 3.],
             [0., 1.]])
     """
-    if max_norm is not None:
-        raise ValueError("embedding: max_norm changes weights while training: expected None")
     if isinstance(weight, Tensor) and weight.ndim == 2:
         check_indices("embedding", input, weight.shape[0], 0)
+        if max_norm is not None:
+            _limit_norms(weight, input, float(max_norm), float(norm_type))
     rows: Tensor = _embedding(input, weight, out=out)
     return rows
 
@@ -108,7 +126,7 @@ def embedding_bag(
     """The sum, the mean or the maximum of rows of weight [rows, width] for each bag of indices: a
     row of input [bags, size], or a part of input [count] that starts at one of `offsets` [bags].
     With include_last_offset the last offset ends the last bag. Indices equal to padding_idx are
-    skipped.
+    skipped; `max_norm` is as in `embedding`.
 
     >>> table = infinicore.tensor([[1.0], [3.0]])
     >>> F.embedding_bag(infinicore.tensor([[0, 1]]), table)
@@ -116,8 +134,6 @@ def embedding_bag(
     """
     name = "embedding_bag"
     expect(mode in ("sum", "mean", "max"), name, "mode", repr(mode), "'sum', 'mean' or 'max'")
-    if max_norm is not None:
-        raise ValueError(f"{name}: max_norm changes weights while training: expected None")
     if per_sample_weights is not None:
         expect(mode == "sum", name, "mode", repr(mode), "'sum' with per_sample_weights")
         expect(
@@ -128,6 +144,8 @@ def embedding_bag(
             f"that of input, {tuple(input.shape)}",
         )
     expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
+    if max_norm is not None:
+        _limit_norms(weight, input, float(max_norm), float(norm_type))
     rows = wide_floats(emit("embedding", input, weight))
     if per_sample_weights is not None:
         rows = emit("mul", rows, wide_floats(per_sample_weights).unsqueeze(-1))
