@@ -97,6 +97,20 @@ def test_as_strided_scatter() -> None:
     assert made.tolist() == [[0, 1, 0], [1, 0, 0]] and not x.any()
     with pytest.raises(RuntimeError, match=r"as_strided_scatter: src has shape \(3,\)"):
         infinicore.as_strided_scatter(x, infinicore.ones(3), (2,), (2,))
+    whole = infinicore.arange(10)
+    for offset in (0, 2):  # the offset is that of the memory, not that of the view
+        view = whole.as_strided((4,), (1,), offset)
+        made = infinicore.as_strided_scatter(view, infinicore.tensor([-1]), (1,), (1,), 3)
+        assert made.tolist() == [-1 if i + offset == 3 else i + offset for i in range(4)]
+    row = infinicore.arange(3).expand(2, 3)
+    made = infinicore.as_strided_scatter(row, infinicore.tensor([7]), (1,), (1,), 4)
+    assert made.tolist() == [[0, 1, 2], [0, 7, 2]] and row.tolist() == [[0, 1, 2]] * 2
+
+
+def test_view_copy_of_strides_that_no_view_has() -> None:
+    row = infinicore.arange(3).expand(2, 3)
+    assert infinicore.view_copy(row, [-1]).tolist() == [0, 1, 2, 0, 1, 2]
+    assert infinicore.view_copy(row.t(), [2, 3]).tolist() == [[0, 0, 1], [1, 2, 2]]
 
 
 def test_put() -> None:

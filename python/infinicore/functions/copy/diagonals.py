@@ -9,7 +9,7 @@ from infinicore._dtype import int32
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_rank
+from infinicore.functions._checks import dim_of, need_rank, need_tensor
 from infinicore.functions.copy.cat import _put, _zeros_in
 from infinicore.functions.copy.views import diagonal
 
@@ -120,7 +120,6 @@ def slice_scatter(
     return _replaced("slice_scatter", input, src, lambda made: made[key])
 
 
-@function
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
@@ -129,11 +128,20 @@ def as_strided_scatter(
     >>> infinicore.as_strided_scatter(infinicore.zeros(4), infinicore.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
-    # The strides are those of the input, which the copy must have as well.
-    made = _core.empty(input.shape, input.dtype, input.device, input.stride())
+    need_tensor("as_strided_scatter", "input", input)
+    # Recipes are shared by inputs of any offset.
+    start = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return _as_strided_scatter(input, src, size, stride, start)
+
+
+@function
+def _as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, start: int) -> Tensor:
+    # The copy has the strides of the input, unless elements of it share memory.
+    steps = input.stride()
+    shares = any(size > 1 and step == 0 for size, step in zip(input.shape, steps, strict=True))
+    made = _core.empty(input.shape, input.dtype, input.device, None if shares else steps)
     _put(made, input)
-    start = input.storage_offset() if storage_offset is None else storage_offset
-    view = made.as_strided(size, stride, start - input.storage_offset())
+    view = made.as_strided(size, stride, start)
     if tuple(view.shape) != tuple(src.shape):
         raise RuntimeError(
             f"as_strided_scatter: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"

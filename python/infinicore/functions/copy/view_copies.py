@@ -62,7 +62,7 @@ def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 def _view(input: Tensor, size: Any = None, dtype: Any = None) -> Tensor:
     made: Any = need_tensor("view_copy", "input", input)
-    return made.view(size if dtype is None else dtype)  # type: ignore[no-any-return]
+    return made.reshape(size) if dtype is None else made.view(dtype)  # type: ignore[no-any-return]
 
 
 def _permute(input: Tensor, dims: Any) -> Tensor:
