@@ -110,3 +110,6 @@ def test_samples_in_one_place() -> None:
         assert all(math.isinf(slope) or math.isnan(slope) for slope in made.tolist())
     (made,) = infinicore.gradient(x, spacing=0.5, edge_order=2)
     assert made.tolist() == [1.0, 3.0, 5.0]
+    places = infinicore.tensor([5, 5, 2])  # a gap of 0 between integers has no sign
+    (made,) = infinicore.gradient(tensor([1.0, -2.0, 4.0]), spacing=[places], edge_order=2)
+    assert made[0].item() == math.inf

@@ -34,7 +34,8 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
         return infinicore.cat(_even_slopes(at, size, spacing, edge_order), dim)
     fits = tuple(spacing.shape) == (size,)
     expect(fits, "gradient", "the shape of a spacing", tuple(spacing.shape), f"[{size}]")
-    gaps = floats(spacing).diff().reshape(-1, *[1] * (x.ndim - dim - 1))
+    # Gaps between integers stay integers, so that a gap of 0 has no sign, as in torch.
+    gaps = spacing.diff().reshape(-1, *[1] * (x.ndim - dim - 1))
     first, second = gaps[:-1], gaps[1:]
     start, after, before, end = gaps[:1], gaps[1:2], gaps[-2:-1], gaps[-1:]
     parts = []
