@@ -151,3 +151,9 @@ def test_bad_arguments() -> None:
         infinicore.pow(infinicore.tensor([1, 2]), -1)
     with pytest.raises(ValueError, match="out"):
         infinicore.add(x, x, out=infinicore.ones(3))
+
+
+def test_negative_factor_of_an_unsigned_type() -> None:
+    x = infinicore.tensor([1, 200, 255], dtype=infinicore.uint8)
+    assert infinicore.rsub(x, x, alpha=-3).tolist() == [4, 32, 252]
+    assert infinicore.add(x, x, alpha=-3).tolist() == [254, 112, 2]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinicore._dtype import bool_, category, complex128, float64
+from infinicore._dtype import bool_, category, complex128, dtype, float64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
+
+
+def _times(operand: Tensor, alpha: float, kind: dtype) -> Tensor:
+    """alpha * operand in a type; a negative alpha of an unsigned type wraps, as in torch."""
+    bits = 8 * kind.itemsize
+    if category(kind) == 1 and not kind.is_signed and -(2**bits) < alpha < 0:
+        alpha += 2**bits
+    return emit("mul", operand, tensor_for(alpha, kind, operand.device))
 
 
 @function
@@ -18,7 +26,7 @@ def add(input: Operand, other: Operand, *, alpha: float = 1, out: Any = None) ->
     tensor([2., 2.])
     """
     if alpha != 1:
-        other = emit("mul", other, tensor_for(alpha, result_type(input, other), other.device))
+        other = _times(other, alpha, result_type(input, other))
     return emit("add", input, other, out=out)
 
 
@@ -30,7 +38,7 @@ def sub(input: Operand, other: Operand, *, alpha: float = 1, out: Any = None) ->
     tensor([-2., -2.])
     """
     if alpha != 1:
-        other = emit("mul", other, tensor_for(alpha, result_type(input, other), other.device))
+        other = _times(other, alpha, result_type(input, other))
     return emit("sub", input, other, out=out)
 
 
@@ -42,7 +50,7 @@ def rsub(input: Operand, other: Operand, *, alpha: float = 1, out: Any = None) -
     tensor([2., 2.])
     """
     if alpha != 1:
-        input = emit("mul", input, tensor_for(alpha, result_type(input, other), input.device))
+        input = _times(input, alpha, result_type(input, other))
     return emit("sub", other, input, out=out)
 
 
