@@ -85,7 +85,8 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`nn.functional.batch_norm`, with the means and the inverse deviations of the input if it is
-    normalised by them, else empty tensors.
+    normalised by them; else empty tensors on the CPU and those that were given elsewhere, as in
+    torch.
 
     >>> x, zero, one = infinicore.tensor([[2.]]), infinicore.zeros(1), infinicore.ones(1)
     >>> infinicore.native_batch_norm(x, None, None, zero, one, False, 0.1, 0.0)[0]
@@ -94,10 +95,13 @@ def native_batch_norm(
     made = infinicore.nn.functional.batch_norm(
         input, running_mean, running_var, weight, bias, training, momentum, eps
     )
-    x, kind = wide(input), _kind(input, weight)
-    if not training:
+    x, on_cpu = wide(input), input.device.type == "cpu"
+    kind = _kind(input, weight) if on_cpu else x.dtype
+    if not training and on_cpu:
         nothing = infinicore.zeros(0, dtype=kind, device=x.device)
         return made, nothing, nothing.clone()
+    if not training and running_mean is not None and running_var is not None:
+        return made, running_mean.to(kind), (running_var.to(kind) + eps).rsqrt()
     mean, inverse = _moments(x, (0, *range(2, x.ndim)), eps)
     size = math.prod(mean.shape)
     return made, mean.reshape(size).to(kind), inverse.reshape(size).to(kind)
