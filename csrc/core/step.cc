@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "call_key.h"
 #include "description.h"
 #include "generator.h"
 #include "infini/ext.h"
@@ -254,12 +255,21 @@ void perform(const std::shared_ptr<const Step> &step,
 void run_operator(const char *name, std::initializer_list<Tensor> tensors) {
     const Row *row = find_row(name);
     if (!row) throw std::runtime_error(std::string(name) + ": no such operator");
-    std::vector<std::vector<const TensorImpl *>> given;
-    for (const Tensor &tensor : tensors) given.push_back({&*tensor});
-    auto step = describe(*row, 0, given, {}, {});
+    CallKey key;
+    key.add(uint64_t(row - kRows) << 32 | infiniGetModes());
+    for (const Tensor &tensor : tensors) key.add(*tensor);
+    const uint64_t hash = key.hash();
+    auto &cache = CallCache<const Step>::of_thread();
+    const std::shared_ptr<const Step> *known = cache.find(key, hash);
+    std::shared_ptr<const Step> step = known ? *known : nullptr;
+    if (!step) {
+        std::vector<std::vector<const TensorImpl *>> given;
+        for (const Tensor &tensor : tensors) given.push_back({&*tensor});
+        step = cache.insert(key, hash, describe(*row, 0, given, {}, {}));
+    }
     std::vector<const TensorImpl *> arguments;
     for (size_t i = 0; row->runs[0].pointers[i]; ++i)
-        arguments.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
+        arguments.push_back(&**(tensors.begin() + row->runs[0].tensors[i]));
     perform(step, arguments);
 }
 
