@@ -9,11 +9,13 @@ from infinicore import _core
 from infinicore._data import tensor
 from infinicore._dtype import float64, int64
 from infinicore._emit import emit
-from infinicore._function import function
+from infinicore._function import function, traced
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, integers, need_rank, need_tensor, size_of
-from infinicore.functions.index.gather import index_select, take
+from infinicore.functions._combinations import FEW, combination_count, combination_indices
+from infinicore.functions.copy.cat import stack
+from infinicore.functions.index.gather import index_select
 from infinicore.functions.sort.sort import searchsorted
 
 _MOST = 2.0**62
@@ -118,10 +120,23 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """
     need_rank("combinations", "input", input, 1)
     expect(r >= 0, "combinations", "r", r, "0 or more", RuntimeError)
+    if not r:
+        return input.new_empty(0)
+    rows = combination_count(input.numel(), r, with_replacement)
+    if rows * r <= FEW or _core.is_recording():
+        return _few_combinations(input, r, with_replacement)
+    chosen = combination_indices(input.numel(), r, with_replacement, input)
+    return stack([index_select(input, 0, each) for each in chosen], 1)
+
+
+@traced
+def _few_combinations(input: Tensor, r: int, with_replacement: bool) -> Tensor:
+    # The indices are a constant of the recipe.
     choose: Any = (
         itertools.combinations_with_replacement if with_replacement else itertools.combinations
     )
-    rows = list(choose(range(input.numel()), r))
-    if not rows or not r:
-        return input.new_empty(*((0,) if not r else (0, r)))
-    return take(input, tensor(rows, dtype=int64, device=input.device))
+    chosen = list(itertools.chain.from_iterable(choose(range(input.numel()), r)))
+    if not chosen:
+        return _core.empty((0, r), input.dtype, input.device)
+    index = tensor(chosen, dtype=int64, device=input.device)
+    return emit("index_select", input, index, dim=0).view(len(chosen) // r, r)  # type: ignore[no-any-return]

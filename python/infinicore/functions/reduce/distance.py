@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore import _core
 from infinicore._complex_parts import real_type
 from infinicore._data import tensor
 from infinicore._dtype import int64
@@ -11,6 +12,7 @@ from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_rank
+from infinicore.functions._combinations import FEW, combination_count, combination_indices
 from infinicore.functions._operands import wide
 from infinicore.functions.index.gather import take
 from infinicore.functions.reduce.statistics import _vector_norm
@@ -64,8 +66,18 @@ def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
     """
     need_rank("pdist", "input", input, 2)
     count = input.shape[0]
+    if combination_count(count, 2) <= FEW or _core.is_recording():
+        return _few_pairs(input, p, out=out)
+    one, two = combination_indices(count, 2, False, input)
+    return take(cdist(input, input, p), one * count + two, out=out)
+
+
+@function
+def _few_pairs(input: Tensor, p: float) -> Tensor:
+    # The indices are a constant of the recipe.
+    count = input.shape[0]
     places = [i * count + j for i in range(count) for j in range(i + 1, count)]
     if not places:
-        return input.new_empty(0) if out is None else out
+        return _core.empty((0,), input.dtype, input.device)
     index = tensor(places, dtype=int64, device=input.device)
-    return take(cdist(input, input, p), index, out=out)
+    return emit("index_select", cdist(input, input, p).view(count * count), index, dim=0)  # type: ignore[no-any-return]
