@@ -416,7 +416,8 @@ class _Methods(Methods):
         >>> infinicore.zeros(3).index_put_((infinicore.tensor([0, 0, 2]),), 1.0, accumulate=True)
         tensor([2., 0., 1.])
         """
-        put(_take_apart(self, tuple(indices)), values, accumulate)
+        key = tuple(indices)
+        put(_take_apart(self, key[0] if len(key) == 1 else key), values, accumulate)
         return self
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:

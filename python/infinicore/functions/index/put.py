@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._function import traced
+from infinicore._indexing import _scatter
 from infinicore._tensor import Methods, Tensor
 from infinicore.functions._checks import need_tensor
 from infinicore.functions._index_checks import check_indices
@@ -19,30 +21,43 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     tensor([[0., 0.],
             [0., 1.]])
     """
-    made = need_tensor("put", "input", input).clone()
-    return made.put_(index, source, accumulate)
+    wraps = _check_put("put", need_tensor("put", "input", input), index, source)
+    return _put(input, index, source, accumulate, wraps)
+
+
+def _check_put(name: str, input: Tensor, index: Any, source: Any) -> bool:
+    """Returns whether some indices may be negative."""
+    _index_of(name, index)
+    if need_tensor(name, "source", source).dtype is not input.dtype:
+        raise TypeError(
+            f"{name}: source has type {source.dtype!r}: expected that of the tensor,"
+            f" {input.dtype!r}"
+        )
+    if source.numel() != index.numel():
+        raise ValueError(
+            f"{name}: source has {source.numel()} elements: expected {index.numel()}, as index"
+        )
+    return check_indices(name, index, input.numel(), 0, wraps=True)
+
+
+@traced
+def _put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool, wraps: bool) -> Tensor:
+    made = input.clone()
+    flat, line = made.view(made.numel()), _index_of("put", index).reshape(index.numel())
+    _scatter(flat, (line,), (0,), 0, source.reshape(source.numel()), wraps, accumulate)
+    return made
 
 
 class _Methods(Methods):
     def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """Writes elements of source at flat indices; with `accumulate` they are added."""
-        index = _index_of("put_", index)
-        if need_tensor("put_", "source", source).dtype is not self.dtype:
-            raise TypeError(
-                f"put_: source has type {source.dtype!r}: expected that of the tensor,"
-                f" {self.dtype!r}"
-            )
-        if source.numel() != index.numel():
-            raise ValueError(
-                f"put_: source has {source.numel()} elements: expected {index.numel()}, as index"
-            )
-        if not index.numel():
-            return self
-        check_indices("put_", index, self.numel(), 0, wraps=True)
-        flat = self.reshape(self.numel())
-        given = (index.reshape(index.numel()),)
-        flat.index_put_(given, source.reshape(source.numel()), accumulate)
-        return self if _core.may_overlap(self, flat) else self.copy_(flat.view(*self.shape))
+        wraps = _check_put("put_", self, index, source)
+        overlaps = _core.may_overlap(self, source) or _core.may_overlap(self, index)
+        if overlaps or not self.is_contiguous():
+            return self.copy_(_put(self, index, source, accumulate, wraps))
+        flat, line = self.view(self.numel()), _index_of("put_", index).reshape(index.numel())
+        _scatter(flat, (line,), (0,), 0, source.reshape(source.numel()), wraps, accumulate)
+        return self
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """Writes the elements of source, in order, where the mask is true."""
