@@ -8,7 +8,9 @@ from infinicore import _core
 from infinicore._complex_parts import PARTS, WHOLES, imag_view, real_view
 from infinicore._creation import _into, _need_type
 from infinicore._elements import copy
+from infinicore._function import traced
 from infinicore._tensor import Methods, Tensor
+from infinicore.op._shapes import broadcast
 
 
 def real(input: Tensor) -> Tensor:
@@ -60,20 +62,16 @@ def view_as_complex(input: Tensor) -> Tensor:
     return _core.view_as(input, input.shape[:-1], [step // 2 for step in steps[:-1]], 0, whole)
 
 
+@traced
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """Complex numbers from their real and imaginary parts.
 
     >>> infinicore.complex(infinicore.tensor([1.0]), infinicore.tensor([2.0]))
     tensor([1.+2.j])
     """
-    for name, part in (("real", real), ("imag", imag)):
-        if not isinstance(part, Tensor):
-            raise TypeError(f"complex: {name} is {type(part).__name__}: expected a tensor")
     whole = WHOLES.get(real.dtype._code)
     if whole is None or imag.dtype is not real.dtype:
         raise RuntimeError("complex: expected real and imag as floats of one type")
-    from infinicore.op._shapes import broadcast
-
     shape = broadcast([tuple(real.shape), tuple(imag.shape)])
     _need_type("complex", out, whole)
     result = _core.empty(shape, whole, real.device)

@@ -54,6 +54,24 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
             inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
         )
         inner = _with_out(body)
+    made = FUNCTIONS[body.__name__] = _recording(body, inner, parameters)
+    made._has_in_place = True
+    return made  # type: ignore[no-any-return]
+
+
+def traced(body: Callable[..., Result]) -> Callable[..., Result]:
+    """A public function that only calls others, replayed like theirs: it costs one look-up instead
+    of the Python code around each of them. Its body must not read elements, or write to a tensor
+    that it is given other than `out`."""
+    parameters = list(inspect.signature(body).parameters.values())
+    made = _recording(body, body, parameters)
+    made._has_in_place = False
+    return made  # type: ignore[no-any-return]
+
+
+def _recording(
+    body: Callable[..., Any], inner: Callable[..., Any], parameters: list[inspect.Parameter]
+) -> Any:
     rows = []
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -74,12 +92,12 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
 
     made: Any = _core.make_function(body.__name__, outer, rows, _MISSING)
     made._made_of = (outer, rows)
+    signature = inspect.signature(body)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(body, name))
     made.__signature__ = signature.replace(parameters=parameters)
-    FUNCTIONS[body.__name__] = made
     KNOWN.add(body.__name__.lstrip("_"))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def as_operator(made: Any, reflected: bool = False) -> Any:

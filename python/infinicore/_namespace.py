@@ -153,7 +153,12 @@ def _add_methods(names: dict[str, Any]) -> None:
     for name, value in names.items():
         in_place = f"{name}_"
         is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)
-        if is_method and not hasattr(Tensor, in_place) and in_place not in names:
+        if (
+            is_method
+            and value._has_in_place
+            and not hasattr(Tensor, in_place)
+            and in_place not in names
+        ):
             setattr(Tensor, in_place, _replacing(in_place, value))
     # Equality is elementwise, so tensors are hashed by identity.
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -28,9 +28,11 @@ from infinicore._dtype import (
     uint8,
 )
 from infinicore._elements import converted, copy, fill
+from infinicore._function import traced
 from infinicore._memory_format import laid_out, memory_format
 
 Tensor = _core.Tensor
+_core.add_identity_type(memory_format)
 
 __all__ = ["Tensor"]
 
@@ -360,12 +362,13 @@ _CONVERSIONS = {
 }
 
 
-def _conversion(kind: dtype) -> Any:
+def _conversion(name: str, kind: dtype) -> Any:
     def convert(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
         return self.to(kind, memory_format=memory_format)
 
+    convert.__name__ = name
     convert.__doc__ = f"As {kind!r}; the tensor itself if it is that already."
-    return convert
+    return traced(convert)
 
 
 def _shape_of(function: str, other: Any) -> Size:
@@ -410,7 +413,7 @@ def rebuild(data: Any, shape: tuple[int, ...], kind: dtype, where: str) -> Tenso
 
 
 for _name, _kind in _CONVERSIONS.items():
-    setattr(Tensor, _name, _conversion(_kind))
+    setattr(Tensor, _name, _conversion(_name, _kind))
 Tensor.__doc__ = """Numbers of one type in any number of dimensions, on a device.
 
 It is a layout over a piece of memory, which views of it share. `infinicore.tensor`, `empty`,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import infinicore
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.linalg._matrices import floats, into, matrices, real_type
@@ -22,6 +23,7 @@ def _dims(function: str, x: Tensor, dim: Any) -> tuple[int, ...]:
     return tuple(each % rank for each in dims) if x.ndim else ()
 
 
+@traced
 def vector_norm(
     x: Tensor,
     ord: float = 2,
@@ -63,6 +65,7 @@ def _powers(size: Tensor, ord: float, dims: tuple[int, ...], keepdim: bool) -> T
     return infinicore.pow(infinicore.sum(infinicore.pow(size, ord), dims, keepdim), 1.0 / ord)
 
 
+@traced
 def matrix_norm(
     A: Tensor,
     ord: Any = "fro",
@@ -108,6 +111,7 @@ def matrix_norm(
     return into(out, made)  # type: ignore[no-any-return]
 
 
+@traced
 def norm(
     A: Tensor,
     ord: Any = None,

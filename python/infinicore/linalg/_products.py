@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import infinicore
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_rank
 from infinicore.linalg._matrices import conjugate, into
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@traced
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """The cross product of vectors of 3 elements along a dimension.
 
@@ -69,6 +71,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     return into(out, infinicore.matrix_power(A, n))  # type: ignore[no-any-return]
 
 
+@traced
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Dot products of the vectors along a dimension; x is conjugated.
 
@@ -82,6 +85,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     return into(out, made.squeeze(-1).squeeze(-1))  # type: ignore[no-any-return]
 
 
+@traced
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Vandermonde matrices: powers of the elements as columns, from the 0th on; batched.
 
@@ -96,6 +100,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return made.reshape((*x.shape, count))
 
 
+@traced
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the
     first and the last may be vectors.

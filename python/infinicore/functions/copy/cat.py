@@ -7,7 +7,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._emit import cast_to, check_out_type, emit, result_type, tensor_for
-from infinicore._function import function
+from infinicore._function import function, traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, need_rank, need_tensor
 from infinicore.functions.copy.views import atleast_1d, atleast_2d, atleast_3d, meshgrid
@@ -94,6 +94,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     return _joined("stack", [each.unsqueeze(dim) for each in given], dim % rank, out)
 
 
+@traced
 def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins tensors horizontally: along the second dimension, or the only one.
 
@@ -104,6 +105,7 @@ def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     return cat(given, 0 if given[0].ndim == 1 else 1, out=out)
 
 
+@traced
 def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins tensors vertically: along the first dimension; vectors are rows.
 
@@ -132,6 +134,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([each.reshape(each.numel()) for each in grid], 1)
 
 
+@traced
 def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins tensors along the third dimension.
 
@@ -141,6 +144,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     return cat([atleast_3d(each) for each in _checked("dstack", tensors)], 2, out=out)
 
 
+@traced
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins tensors horizontally; vectors are columns.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from infinicore._complex import view_as_complex, view_as_real
-from infinicore._function import write
+from infinicore._function import traced, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.copy import split as parts
@@ -32,10 +32,16 @@ def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
     copied.__name__ = copied.__qualname__ = name
     copied.__module__ = __name__
     copied.__doc__ = f"As `{name.removesuffix('_copy')}`, in memory of its own."
-    return copied
+    # Recipes are shared by inputs of any offset, but that of as_strided is absolute.
+    return copied if view is views.as_strided else traced(copied)
 
 
 # ---- Views without a function of their own ----------------------------------------------------
+
+
+def _unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    at = dim_of("unbind_copy", need_tensor("unbind_copy", "input", input), dim)
+    return parts.unbind(input.movedim(at, 0).clone())
 
 
 def _alias(input: Tensor) -> Tensor:
@@ -90,7 +96,7 @@ split_with_sizes_copy = _copying(parts.split_with_sizes)
 squeeze_copy = _copying(views.squeeze)
 t_copy = _copying(views.t)
 transpose_copy = _copying(views.transpose)
-unbind_copy = _copying(parts.unbind)
+unbind_copy = _copying(_unbind)
 unfold_copy = _copying(_unfold)
 unsqueeze_copy = _copying(views.unsqueeze)
 view_as_complex_copy = _copying(view_as_complex)

@@ -16,7 +16,7 @@ from infinicore._dtype import (
     promote_types,
 )
 from infinicore._emit import cast_to, emit, placed, tensor_for
-from infinicore._function import function
+from infinicore._function import function, traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, need_rank
 from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
@@ -296,6 +296,7 @@ def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
     return made
 
 
+@traced
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
     """The cross product of vectors of 3 elements along a dimension: the first of size 3 if none is
     named.
