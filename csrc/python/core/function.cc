@@ -12,6 +12,7 @@
 #include "../../core/out_of_memory.h"
 #include "alias_map.h"
 #include "explain.h"
+#include "index_check.h"
 #include "parameters.h"
 #include "runtime.h"
 #include "signature.h"
@@ -103,6 +104,10 @@ struct Function {
     std::vector<Parameter> *parameters;
     size_t positional;
     size_t out;  // the parameter of this name; one past the last if there is none
+    struct {
+        bool is_wanted;
+        size_t input, dim, index;  // parameters
+    } index_check;
     Recipes *recipes;
     size_t traces;
     unsigned epoch;
@@ -198,6 +203,10 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
     if (recorder && recorder->traced) return call_body(self, bound);
     if (recorder) [[unlikely]]
         note_arguments(bound, self.parameters->size());
+    else if (self.index_check.is_wanted)
+        check_index_along(self.name->substr(self.name->find_first_not_of('_')),
+                          bound[self.index_check.input], bound[self.index_check.dim],
+                          bound[self.index_check.index]);
 
     Signature signature;
     // Calls nest only through bodies, which have arguments of their own.
@@ -377,6 +386,17 @@ static nb::object number_as(const Tensor &tensor, nb::handle dtype) {
     return TracedArguments::number(open->index, dtype_from(dtype), tensor->device());
 }
 
+// Calls check their index, which is not part of the signature.
+static void check_index_of(nb::handle function) {
+    Function &made = function_of(function);
+    const auto named = [&](const char *name) {
+        const size_t at = find_named(*made.parameters, name);
+        if (at == made.parameters->size()) throw nb::value_error("expected input, dim and index");
+        return at;
+    };
+    made.index_check = {true, named("input"), named("dim"), named("index")};
+}
+
 void bind_functions(nb::module_ &m) {
     function_type = PyType_FromSpec(&spec);
     if (!function_type) throw nb::python_error();
@@ -385,6 +405,7 @@ void bind_functions(nb::module_ &m) {
     m.def("number_as", number_as, "number"_a, "dtype"_a);
     m.def("out_meets", out_meets, "out"_a, "other"_a);
     m.def("add_identity_type", [](nb::handle type) { Signature::add_identity_type(type.ptr()); });
+    m.def("check_index_of", check_index_of, "function"_a);
     m.def("recipe_count", [](nb::handle f) { return function_of(f).recipes->size(); });
     m.def("trace_count", [](nb::handle f) { return function_of(f).traces; });
     m.def("forget_recipes", [](nb::handle f) { forget_recipes(function_of(f)); });

@@ -1,4 +1,6 @@
 // Whether the elements of an index are inside a dimension.
+#include "index_check.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -140,16 +142,17 @@ void with_integer(DataType dtype, const Visit &visit) {
     }
 }
 
-[[noreturn]] void refuse(DataType dtype, const std::byte *from, long long size, int dim) {
+[[noreturn]] void refuse(const std::string &function, DataType dtype, const std::byte *from,
+                         long long size, int dim) {
     const bool has_sign = core::kind_of(dtype) == core::NumberKind::Signed;
     const nb::int_ index = has_sign ? nb::int_(core::signed_value(dtype, from))
                                     : nb::int_(core::unsigned_value(dtype, from));
-    raise_error(PyExc_IndexError, "index %S is out of bounds for dimension %d of size %lld",
-                index.ptr(), dim, size);
+    raise_error(PyExc_IndexError, "%s%sindex %S is out of bounds for dimension %d of size %lld",
+                function.c_str(), function.empty() ? "" : ": ", index.ptr(), dim, size);
 }
 
 // Raises for an index that is out of range for this size. Returns whether some are negative.
-bool check_indices(const Tensor &tensor, long long size, int dim) {
+bool has_negative(const std::string &function, const Tensor &tensor, long long size, int dim) {
     if (tensor->numel() == 0) return false;
     const Tensor host = on_host(tensor, "indexing");
     const DataType dtype = host->dtype();
@@ -168,8 +171,12 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
             }
         });
     });
-    if (bad) refuse(dtype, bad, size, dim);
+    if (bad) refuse(function, dtype, bad, size, dim);
     return signs.has_negative();
+}
+
+bool check_indices(const Tensor &tensor, long long size, int dim) {
+    return has_negative({}, tensor, size, dim);
 }
 
 // The usual index, checked in one call: I64 for the first dimension. None: another kind of key;
@@ -185,6 +192,27 @@ nb::object check_rows(const Tensor &tensor, nb::handle key) {
 }
 
 }  // namespace
+
+void check_index_along(const std::string &function, PyObject *input, PyObject *dim,
+                       PyObject *index) {
+    if (!is_tensor(input) || !is_tensor(index) || Py_TYPE(dim) != &PyLong_Type) return;
+    const Tensor &tensor = tensor_of(index);
+    const core::NumberKind kind = core::kind_of(tensor->dtype());
+    if (tensor->device().getType() != Device::Type::CPU || core::thread_state().recorder ||
+        (kind != core::NumberKind::Signed && kind != core::NumberKind::Unsigned))
+        return;
+    const Shape &shape = tensor_of(input)->shape();
+    const auto rank = std::ptrdiff_t(std::max<size_t>(shape.size(), 1));
+    std::ptrdiff_t at = PyLong_AsSsize_t(dim);
+    if (at == -1 && PyErr_Occurred()) return PyErr_Clear();
+    if (at < -rank || at >= rank) return;
+    at += at < 0 ? rank : 0;
+    const auto size = shape.empty() ? 1 : (long long)(shape[size_t(at)]);
+    if (has_negative(function, tensor, size, int(at)))
+        raise_error(PyExc_IndexError,
+                    "%s: an index for dimension %d is negative: expected 0 or more",
+                    function.c_str(), int(at));
+}
 
 void bind_index_check(nb::module_ &m) {
     m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);

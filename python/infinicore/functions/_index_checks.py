@@ -75,26 +75,21 @@ def with_check(check: Callable[..., None]) -> Callable[[Made], Made]:
     return decorate
 
 
-def with_checked_index(made: Any) -> Any:
-    """A function whose arguments begin with input, dim and index, with a check of the index. It is
-    also a method, and an in-place method."""
-    name = made.__name__
-
-    @functools.wraps(made)
-    def function(
-        input: Any, dim: Any = None, index: Any = None, *args: Any, **keywords: Any
-    ) -> Any:
-        check_indices_along(name, input, dim, index)
-        return made(input, dim, index, *args, **keywords)
+def with_checked_index(made: Made) -> Made:
+    """A function with the parameters input, dim and index, each call of which checks the index. If
+    it is public, it is also an in-place method."""
+    _core.check_index_of(made)
+    function: Any = made
+    if made.__name__.startswith("_"):
+        return made
 
     def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
         return self.copy_(function(self, *args, **keywords))
 
-    function.__signature__ = made.__signature__  # type: ignore[attr-defined]
-    in_place.__signature__ = made.__signature__  # type: ignore[attr-defined]
-    in_place.__name__, in_place.__doc__ = f"{name}_", made.__doc__
-    setattr(Tensor, f"{name}_", in_place)
-    return function
+    in_place.__signature__ = function.__signature__  # type: ignore[attr-defined]
+    in_place.__name__, in_place.__doc__ = f"{made.__name__}_", made.__doc__
+    setattr(Tensor, f"{made.__name__}_", in_place)
+    return made
 
 
 def check_indices_along(name: str, input: Any, dim: Any, index: Any, wraps: bool = False) -> None:

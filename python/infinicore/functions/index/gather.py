@@ -18,6 +18,7 @@ from infinicore.functions.index.scatter import _in_order, _index_of, _line_of
 from infinicore.op._shapes import broadcast
 
 
+@with_checked_index
 @function
 def _gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
     at, index = dim_of("gather", input, dim), _index_of("gather", index)
@@ -62,7 +63,6 @@ def gather(
         at, index = args
     else:
         at, index = _in_order("gather", args, {"dim": dim, "index": index}, "dim index")
-    check_indices_along("gather", input, at, index)
     return _gather(input, at, index, out=out)
 
 

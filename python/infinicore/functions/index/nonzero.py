@@ -9,7 +9,7 @@ import infinicore
 from infinicore import _core
 from infinicore._device import device
 from infinicore._dtype import bool_, int64
-from infinicore._function import function, write
+from infinicore._function import function, traced, write
 from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_tensor
@@ -36,8 +36,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         count = int(input.item() != 0)
         made = input.new_empty(count, 0, dtype=int64)
         return made if out is None else write("nonzero", out, made)
-    if input.device is _CPU and not as_tuple:
+    if input.device is _CPU and (input.ndim == 1 or not as_tuple):
         rows = _core.argwhere(input)
+        if as_tuple:
+            return (rows.view(rows.shape[0]),)
         return rows if out is None else write("nonzero", out, rows)
     found = mask_indices(input if input.dtype is bool_ else input != 0)
     if as_tuple:
@@ -65,6 +67,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     expect(all(size >= 0 for size in sizes), name, "shape", sizes, "sizes of 0 or more")
     indices = integers(name, "indices", indices)
     check_indices(name, indices, math.prod(sizes), 0, wraps=True)
+    return _unraveled(indices, sizes)
+
+
+@traced
+def _unraveled(indices: Tensor, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
     made: list[Tensor] = []
     for size in reversed(sizes):
         made.append(indices % size)

@@ -9,7 +9,7 @@ from infinicore._emit import cast_to, check_out_type, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, need_tensor
-from infinicore.functions._index_checks import check_indices_along, with_checked_index
+from infinicore.functions._index_checks import with_checked_index
 
 
 def _index_of(name: str, index: Any, argument: str = "index") -> Tensor:
@@ -35,6 +35,7 @@ def _in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: st
     return [given[each] for each in names.split()]
 
 
+@with_checked_index
 @function
 def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand, reduction: int, *, out: Any = None
@@ -110,12 +111,14 @@ def scatter(
     if len(args) == 4:
         *args, reduction = args  # type: ignore[assignment]
     src = value if src is None else src
-    given = {"dim": dim, "index": index, "src": src}
-    at, index, src = _in_order("scatter", tuple(args), given, "dim index src")
+    if len(args) == 3 and type(args[0]) is int:
+        at, index, src = args
+    else:
+        given = {"dim": dim, "index": index, "src": src}
+        at, index, src = _in_order("scatter", tuple(args), given, "dim index src")
     how = reduction if reduce is None else reduce
     expect(how in _REDUCTIONS, "scatter", "reduce", repr(how), "'add' or 'multiply'")
     _check_source("scatter", input, src)
-    check_indices_along("scatter", input, at, index)
     return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
 
 
