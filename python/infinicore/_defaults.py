@@ -76,7 +76,9 @@ def _place(device: Any) -> device_class:
     """The device named by an argument."""
     if device is None:
         return state.where or CPU
-    return device if type(device) is device_class else device_class(device)
+    if type(device) is device_class:
+        return device
+    return CPU if device == "cpu" else device_class(device)
 
 
 def _kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import infinicore
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.fft._transform import (
     as_complex,
@@ -86,6 +87,7 @@ def _c2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     return transform(x, (at,), inverse, scale)
 
 
+@traced
 def fft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -97,6 +99,7 @@ def fft(
     return _write(out, _c2c("fft", input, n, dim, norm, False))
 
 
+@traced
 def ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -108,6 +111,7 @@ def ifft(
     return _write(out, _c2c("ifft", input, n, dim, norm, True))
 
 
+@traced
 def rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -129,6 +133,7 @@ def _r2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     return transform_real(x, (at,), inverse, scale)
 
 
+@traced
 def irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -150,6 +155,7 @@ def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     return transform_half(half, (at,), size, inverse, scale)
 
 
+@traced
 def hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -162,6 +168,7 @@ def hfft(
     return _write(out, _c2r("hfft", input, n, dim, norm, False))
 
 
+@traced
 def ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -207,6 +214,7 @@ def _each(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> T
     return transform(x, tuple(dims), inverse, scale) if dims else x
 
 
+@traced
 def fftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -218,6 +226,7 @@ def fftn(
     return _write(out, _each("fftn", input, s, dim, norm, False))
 
 
+@traced
 def ifftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -229,6 +238,7 @@ def ifftn(
     return _write(out, _each("ifftn", input, s, dim, norm, True))
 
 
+@traced
 def rfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -262,6 +272,7 @@ def _half_last(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool)
     return transform_half(x, tuple(dims), size, inverse, _scale(name, norm, count, inverse))
 
 
+@traced
 def irfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -273,6 +284,7 @@ def irfftn(
     return _write(out, _half_last("irfftn", input, s, dim, norm, True))
 
 
+@traced
 def hfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -284,6 +296,7 @@ def hfftn(
     return _write(out, _half_last("hfftn", input, s, dim, norm, False))
 
 
+@traced
 def ihfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
@@ -315,7 +328,7 @@ def _pair(function: Any, text: str) -> Any:
     >>> infinicore.fft.{name}(infinicore.ones(2, 4)).ndim
     2
     """
-    return made
+    return traced(made)
 
 
 fft2, ifft2 = _pair(fftn, ""), _pair(ifftn, "")
@@ -364,6 +377,7 @@ def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
     return input
 
 
+@traced
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Move the zero frequency to the middle, along the given dimensions or all.
 
@@ -373,6 +387,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shifted(input, dim, False)
 
 
+@traced
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`.
 

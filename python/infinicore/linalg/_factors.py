@@ -6,6 +6,7 @@ from typing import Any
 
 import infinicore
 from infinicore import _core, return_types
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import eig as _eig
 from infinicore.functions.linalg.linalg import _svd
@@ -136,6 +137,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     return into(out, svd(A, False, driver=driver).S)  # type: ignore[no-any-return]
 
 
+@traced
 def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first columns of a product of reflections I - tau * v @ v.mH, whose vectors are the
     columns of A below its diagonal.

@@ -165,19 +165,19 @@ def block_diag(*tensors: Any) -> Tensor:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    return _block_diag(tensors)
+
+
+@traced
+def _block_diag(tensors: Any) -> Tensor:
     given = [atleast_2d(each) for each in _checked("block_diag", tensors)]
     for i, each in enumerate(given):
         if each.ndim > 2:
             raise RuntimeError(f"block_diag: tensor {i} has {each.ndim} dimensions: expected 2")
-    return _block_diag(given)
-
-
-@function
-def _block_diag(tensors: Any) -> Tensor:
-    rows, columns = (sum(each.shape[d] for each in tensors) for d in (0, 1))
-    made = _zeros_in((rows, columns), tensors[0], result_type(*tensors))
+    rows, columns = (sum(each.shape[d] for each in given) for d in (0, 1))
+    made = _zeros_in((rows, columns), given[0], result_type(*given))
     row = column = 0
-    for each in tensors:
+    for each in given:
         _put(made.narrow(0, row, each.shape[0]).narrow(1, column, each.shape[1]), each)
         row, column = row + each.shape[0], column + each.shape[1]
     return made

@@ -6,7 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 import infinicore
-from infinicore._function import write
+from infinicore._function import traced, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, need_tensor
 
@@ -130,6 +130,7 @@ def reflected(a: Tensor, tau: Tensor, other: Tensor | None, transpose: bool) -> 
     return (other - v @ moved).to(kind)
 
 
+@traced
 def ormqr(
     input: Tensor,
     tau: Tensor,
@@ -147,8 +148,6 @@ def ormqr(
     tensor([[-3.],
             [-4.]])
     """
-    for argument, each in (("input", input), ("tau", tau), ("other", other)):
-        need_tensor("ormqr", argument, each)
     for argument, each in (("input", input), ("other", other)):
         expect(each.ndim >= 2, "ormqr", f"{argument}.ndim", each.ndim, "2 or more")
     rows, count = input.shape[-2], tau.shape[-1]
