@@ -7,9 +7,11 @@ from typing import Any
 
 import infinicore
 from infinicore import _core, return_types
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
-from infinicore.linalg._matrices import adjoint, into, matrices
+from infinicore.linalg._matrices import adjoint as _adjoint
+from infinicore.linalg._matrices import into, matrices
 from infinicore.linalg._solvers import LinAlgError, first_zero, solve_triangular
 
 __all__ = [
@@ -85,13 +87,17 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 def unpacked(packed: Tensor, pivots: Tensor) -> Any:
     """P, L and U from the results of `lu_factor`."""
+    return _unpacked(packed, permutation(pivots, packed.shape[-2]))
+
+
+@traced
+def _unpacked(packed: Tensor, order: Tensor) -> Any:
     m, n = packed.shape[-2:]
     k = min(m, n)
     one = infinicore.eye(m, k, dtype=packed.dtype, device=packed.device)
     lower = infinicore.tril(packed[..., :k], -1) + one
     upper = infinicore.triu(packed[..., :k, :])
     rows = infinicore.eye(m, dtype=packed.dtype, device=packed.device)
-    order = permutation(pivots, m)
     turned = infinicore.index_select(rows, 0, order.reshape(-1)).reshape((*order.shape, m))
     return return_types.linalg_lu(turned.transpose(-1, -2).contiguous(), lower, upper)
 
@@ -115,7 +121,11 @@ def lu_solve(
     if not left:
         turned = lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)
         return into(out, _adjoint(turned).contiguous())  # type: ignore[no-any-return]
-    order = permutation(pivots, LU.shape[-2])
+    return into(out, _solved(LU, permutation(pivots, LU.shape[-2]), B, adjoint))  # type: ignore[no-any-return]
+
+
+@traced
+def _solved(LU: Tensor, order: Tensor, B: Tensor, adjoint: bool) -> Tensor:
     shape = infinicore.broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
     B = B.expand(*shape, *B.shape[-2:])
     index = order.unsqueeze(-1).expand(*shape, order.shape[-1], B.shape[-1]).contiguous()
@@ -125,10 +135,7 @@ def lu_solve(
         made = infinicore.empty(z.shape, dtype=z.dtype, device=z.device)
         back = infinicore.argsort(index, -2)
         made.copy_(infinicore.gather(z, z.ndim - 2, back))
-        return into(out, made)  # type: ignore[no-any-return]
+        return made
     rows = infinicore.gather(B.contiguous(), B.ndim - 2, index)
     y = solve_triangular(LU, rows, upper=False, unitriangular=True)
-    return into(out, solve_triangular(LU, y, upper=True))  # type: ignore[no-any-return]
-
-
-_adjoint = adjoint
+    return solve_triangular(LU, y, upper=True)

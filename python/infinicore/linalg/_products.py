@@ -9,6 +9,7 @@ import infinicore
 from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_rank
+from infinicore.functions._operands import wide
 from infinicore.linalg._matrices import conjugate, into
 
 __all__ = [
@@ -80,9 +81,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """
     x, y = infinicore.broadcast_tensors(x, y)
     kind = infinicore.promote_types(x.dtype, y.dtype)
-    rows = conjugate(x.to(kind)).movedim(dim, -1).unsqueeze(-2)
-    made = infinicore.matmul(rows, y.to(kind).movedim(dim, -1).unsqueeze(-1))
-    return into(out, made.squeeze(-1).squeeze(-1))  # type: ignore[no-any-return]
+    made = infinicore.sum(wide(conjugate(x.to(kind))) * wide(y.to(kind)), dim)
+    return into(out, made.to(kind))  # type: ignore[no-any-return]
 
 
 @traced

@@ -7,6 +7,7 @@ from typing import Any
 
 import infinicore
 from infinicore import _core, return_types
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint, eps, floats, into, matrices
@@ -31,6 +32,7 @@ class LinAlgError(RuntimeError):
     """A matrix for which a function has no result, such as a singular one."""
 
 
+@traced
 def failures(made: Tensor, batch: Any) -> Tensor:
     """1 for each matrix of the batch without a result, else 0."""
     count = math.prod(made.shape[len(batch) :])
@@ -146,6 +148,7 @@ def solve_ex(
     return into(out, return_types.linalg_solve_ex(made, failed_pivots(made, A, batch)))
 
 
+@traced
 def solve_triangular(
     A: Tensor,
     B: Tensor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 
 
@@ -13,6 +14,7 @@ def _linalg() -> Any:
     return importlib.import_module("infinicore.linalg")
 
 
+@traced
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor.
 
@@ -25,6 +27,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     return cholesky_solve(one.expand(*input.shape), input, upper, out=out)
 
 
+@traced
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The solution X of A @ X = input, where A = L @ L.mH, or L.mH @ L if `upper`.
 
