@@ -162,6 +162,8 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
 
 
 def _index_shape(indices: tuple[Tensor, ...]) -> tuple[int, ...]:
+    if len(indices) == 1:
+        return tuple(indices[0].shape)
     try:
         return tuple(broadcast([tuple(index.shape) for index in indices]))
     except ValueError as error:
@@ -332,6 +334,8 @@ def _as_value(value: Any, kind: dtype, tensor: Tensor) -> Tensor:
         from infinicore._data import tensor as make
 
         return make(value, dtype=kind, device=tensor.device)
+    if value.dtype is kind and value.device is tensor.device:
+        return value
     return value.to(tensor.device, kind)
 
 
@@ -351,7 +355,8 @@ def put(parts: _Parts, value: Any, adds: bool = False) -> None:
         others = [size for d, size in enumerate(view.shape) if d not in parts.dims]
         wanted = (*others[: parts.place], *shape, *others[parts.place :])
         try:
-            value.expand(*wanted)
+            if tuple(value.shape) != wanted:
+                value.expand(*wanted)
         except RuntimeError:
             raise ValueError(
                 f"a value of shape {tuple(value.shape)} can't be put where the shape is {wanted}"

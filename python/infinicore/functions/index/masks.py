@@ -50,11 +50,13 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     _core.refuse_while_recording("masked_select")
     need_tensor("masked_select", "input", input)
     need_tensor("masked_select", "mask", mask)
-    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
     mask = mask if mask.dtype is bool_ else mask != 0
-    mask = mask.expand(*shape) if shape else mask
-    mask = mask if shape else mask.view(1)
-    values = input.expand(*shape) if shape else input.view(1)
+    values = input
+    if input.shape != mask.shape:
+        shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+        values, mask = input.expand(*shape), mask.expand(*shape)
+    if not values.ndim:
+        values, mask = values.view(1), mask.view(1)
     if values.device is _CPU and mask.device is _CPU:
         made = _core.masked_select(values, mask)
     else:
