@@ -172,16 +172,17 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     ended = emit("cumsum", cast_to(emit("less", t, 0), int64), dim=1)
     is_label = emit("equal", ended, 0)
     at_label = emit("gather", x, emit("maximum", t, 0), dim=1)
+    # [rows, classes, labels]: folds along the last dimension are the fastest.
+    hit = emit("equal", t.unsqueeze(1), counting(classes, x).unsqueeze(1))
+    hit = emit("logical_and", hit, is_label.unsqueeze(1))
+    taken = emit("any", hit, dim=[2], keepdim=False).unsqueeze(1)
     # [rows, labels, classes]
-    hit = emit("equal", t.unsqueeze(2), counting(classes, x))
-    hit = emit("logical_and", hit, is_label.unsqueeze(2))
-    taken = emit("any", hit, dim=[1], keepdim=True)
     term = emit(
         "maximum", emit("add", emit("sub", x.unsqueeze(1), at_label.unsqueeze(2)), 1.0), 0.0
     )
     counted = emit("logical_and", is_label.unsqueeze(2), emit("logical_not", taken))
-    loss = emit("sum", emit("where", counted, term, 0.0), dim=[1, 2], keepdim=False)
-    loss = emit("div", loss, float(max(classes, 1)))
+    loss = emit("sum", emit("where", counted, term, 0.0), dim=[2], keepdim=False)
+    loss = emit("div", emit("sum", loss, dim=[1], keepdim=False), float(max(classes, 1)))
     if input.ndim < 2:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
