@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,16 @@ def test_gamma() -> None:
     close(special.polygamma(1, infinicore.tensor(below)), scipy.polygamma(1, below), 1e-11)
     wanted = [scipy.multigammaln(each, 4) for each in ABOVE + 3]
     close(special.multigammaln(infinicore.tensor(ABOVE + 3), 4), wanted)
+
+
+def test_polygamma_below_0() -> None:
+    x = np.array([-7.25, -3.5, -0.3])
+    for n in (1, 3, 7, 31):
+        terms = sum((x + k) ** -(n + 1.0) for k in range(30)) * math.factorial(n)
+        close(special.polygamma(n, infinicore.tensor(x)), terms + scipy.polygamma(n, x + 30))
+    x = np.array([-6.5, -0.5])  # where even derivatives are symmetric
+    for n in (2, 4, 16):
+        close(special.polygamma(n, infinicore.tensor(x)), scipy.polygamma(n, 1 - x))
 
 
 def test_zeta_of_numbers_of_all_kinds() -> None:

@@ -4,6 +4,7 @@ several dimensions."""
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from infinicore._dtype import float64, get_default_dtype
@@ -55,7 +56,6 @@ def _inverse_power(a: Tensor, s: Tensor | int) -> Tensor:
 def _zeta_above(given: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
     """The sum of (q + k)^-s: some terms, and Euler's and Maclaurin's formula for the rest,
     for q above 0. Half as many do for results with the digits of a float32."""
-    narrow = narrow and isinstance(given, int) and given <= 4
     first, more_terms = (_FIRST // 2, 6) if narrow else (_FIRST, len(_BERNOULLI))
     total = None
     for k in range(first):
@@ -79,30 +79,59 @@ def _zeta_above(given: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
     return total
 
 
-def _trigamma(x: Tensor, narrow: bool) -> Tensor:
-    """The sum of (x + k)^-2, below 0 by reflection."""
+def _cotangent_derivative(n: int) -> list[float]:
+    """The coefficients, in powers of cot(x)^2, of the n-th derivative of cot(x) over n!; of even
+    derivatives, which are odd functions, cot(x) is a factor that is left out."""
+    powers = [Fraction(0), Fraction(1)]  # of cot(x); its derivative is -(1 + cot(x)^2)
+    for k in range(1, n + 1):
+        slope = [-power * coefficient / k for power, coefficient in enumerate(powers)][1:]
+        powers = [
+            (slope[i] if i < len(slope) else 0) + (slope[i - 2] if i >= 2 else 0)
+            for i in range(len(slope) + 2)
+        ]
+    return [float(each) for each in powers[(n + 1) % 2 :: 2]]
+
+
+def _cotangent_terms(n: int, x: Tensor) -> Tensor:
+    """The n-th derivative of pi cot(pi x) over n!."""
+    r = emit("sub", x, emit("round", x))
+    if n == 1:  # a sine takes less time than a tangent
+        ratio = emit("div", math.pi, emit("sin", emit("mul", r, math.pi)))
+        return emit("neg", emit("mul", ratio, ratio))  # type: ignore[no-any-return]
+    # cot(pi r) is exactly 0 at halves, where even derivatives are small differences.
+    is_near = emit("less", emit("abs", r), 0.25)
+    half = emit("copysign", tensor_for(0.5, x.dtype, x.device), r)
+    tangent = emit("tan", emit("mul", emit("where", is_near, r, emit("sub", half, r)), math.pi))
+    cotangent = emit("where", is_near, emit("reciprocal", tangent), tangent)
+    square = emit("mul", cotangent, cotangent)
+    *rest, last = (math.pi ** (n + 1) * each for each in _cotangent_derivative(n))
+    whole = emit("add", emit("mul", square, last), rest.pop())
+    while rest:
+        whole = emit("add", emit("mul", whole, square), rest.pop())
+    return emit("mul", whole, cotangent) if n % 2 == 0 else whole  # type: ignore[no-any-return]
+
+
+def _polygamma_terms(n: int, x: Tensor, narrow: bool) -> Tensor:
+    """The sum of (x + k)^-(n + 1) over k = 0, 1, ...; below 0 by reflection."""
     below = emit("less", x, 0.0)
     one = tensor_for(1.0, x.dtype, x.device)
-    made = _zeta_above(2, emit("where", below, emit("sub", one, x), x), narrow)
-    angle = emit("mul", emit("sub", x, emit("round", x)), math.pi)
-    ratio = emit("div", tensor_for(math.pi, x.dtype, x.device), emit("sin", angle))
-    return emit("where", below, emit("sub", emit("mul", ratio, ratio), made), made)  # type: ignore[no-any-return]
+    made = _zeta_above(n + 1, emit("where", below, emit("sub", one, x), x), narrow)
+    whole = _cotangent_terms(n, x)
+    both = emit("add", made, whole)
+    return emit("where", below, emit("neg", both) if n % 2 else both, made)  # type: ignore[no-any-return]
 
 
-def _zeta_sum(s: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
+def _zeta_sum(s: Tensor, q: Tensor) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1, ...; s is an integer where q is below 0, and the terms
     below 0 are those of another such sum, up to their sign."""
     below = emit("less", q, 0.0)
     rest = emit("sub", q, emit("floor", q))
     one = tensor_for(1.0, q.dtype, q.device)
-    made = _zeta_above(s, emit("where", below, rest, q), narrow)
+    made = _zeta_above(s, emit("where", below, rest, q))
     ends = [emit("sub", one, emit("where", below, each, 0.0)) for each in (rest, q)]
-    terms = emit("sub", *(_zeta_above(s, each, narrow) for each in ends))
-    if isinstance(s, int):
-        terms = emit("neg", terms) if s % 2 else terms
-    else:
-        is_odd = emit("not_equal", emit("remainder", s, 2.0), 0.0)
-        terms = emit("where", is_odd, emit("neg", terms), terms)
+    terms = emit("sub", *(_zeta_above(s, each) for each in ends))
+    is_odd = emit("not_equal", emit("remainder", s, 2.0), 0.0)
+    terms = emit("where", is_odd, emit("neg", terms), terms)
     return emit("where", below, emit("add", made, terms), made)
 
 
@@ -119,12 +148,10 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if n == 0:
         return cast_to(emit("digamma", wide_floats(input)), kind)
     x = cast_to(cast_to(input, kind), float64)
-    narrow = kind is not float64
-    if n == 1:
-        made = _trigamma(x, narrow)
+    if n < 32:
+        made = _polygamma_terms(n, x, kind is not float64)
     else:  # of great powers the products are less exact than a power
-        s = n + 1 if n < 32 else tensor_for(n + 1.0, float64, x.device)
-        made = _zeta_sum(s, x, narrow)
+        made = _zeta_sum(tensor_for(n + 1.0, float64, x.device), x)
     whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
     factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
     made = emit("mul", emit("where", whole, math.inf, made), factor)
