@@ -105,8 +105,8 @@ CASES = [
     ),
     case("cdist", T(2, 3, 4), T(5, 4), kinds=EXACT, close=8, skip="out"),
     *(
-        case("pdist", T(4, 3), p=p, kinds=EXACT, close=8, skip="out layouts")
-        for p in (1.0, 2.0, 3.0)
+        case("pdist", T(*sizes), p=p, kinds=EXACT, close=8, skip="out layouts")
+        for sizes, p in (((4, 3), 1.0), ((4, 3), 2.0), ((4, 3), 3.0), ((50, 2), 1.0))
     ),
     *(
         case("dist", T(3, 4), T(4), p=p, kinds=FLOATS, close=4, skip="out")
