@@ -35,6 +35,10 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
     values, places = _sorted_along(x, at)
     if category(x.dtype) < 2:
         line = values.narrow(at, (count - 1) // 2, 1), places.narrow(at, (count - 1) // 2, 1)
+    elif dim is None and not skips:  # only the value is needed; NaN is sorted last
+        middle, last = values.select(0, (count - 1) // 2), values.select(0, count - 1)
+        value = emit("where", emit("isnan", last), last, middle)
+        return Ordered(value, value)
     else:
         missing = emit("sum", cast_to(emit("isnan", x), int64), dim=[at], keepdim=True)
         if skips:
