@@ -9,14 +9,16 @@ INFINI_DEVICE I divided(I n, int64_t by, const Divider &divider) {
     return sizeof(I) == 4 ? I(divider.divide(uint32_t(n))) : n / I(by);
 }
 
-// An element's coordinates, from its index in row-major order.
-struct Pixel {
-    I image, channel, at[3];
+// An element's coordinates, from its index in row-major order; all but the last `rank` dimensions
+// have size 1.
+template <int rank>
+struct PixelOf {
+    I image, channel, at[3] = {0, 0, 0};
 
-    INFINI_DEVICE Pixel(const ImageParams &p, int64_t number) {
+    INFINI_DEVICE PixelOf(const ImageParams &p, int64_t number) {
         I rest = I(number);
 #pragma unroll
-        for (int d = 2; d >= 0; --d) {
+        for (int d = 2; d >= 3 - rank; --d) {
             const I next = divided(rest, p.size[d], p.by[d]);
             at[d] = rest - next * I(p.size[d]);
             rest = next;
@@ -32,6 +34,8 @@ struct Pixel {
                int64_t(at[2]) * p.stride[2];
     }
 };
+
+using Pixel = PixelOf<3>;
 
 INFINI_DEVICE I least_of(I a, I b) { return a < b ? a : b; }
 

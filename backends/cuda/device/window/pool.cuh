@@ -1,5 +1,6 @@
 // Pooling: one output per thread, or per warp for large windows (kTogether threads). kFold: 0 sums,
-// 1 maxima, 2 maxima with indices. kBins: windows cover each dimension.
+// 1 maxima, 2 maxima with indices. kBins: windows cover each dimension. Only the last kRank
+// dimensions are larger than 1. kGaps: windows are dilated.
 #include "image.cuh"
 
 namespace infini {
@@ -14,14 +15,16 @@ struct Span {
 
     INFINI_DEVICE Span(const PoolParams &p, int d, I o) {
         const I size = I(p.from.size[d]);
-        if constexpr (kBins) {
+        if (d < 3 - kRank) {
+            first = 0, count = 1, gap = 1, by = 1;
+        } else if constexpr (kBins) {
             const int64_t outputs = p.to.size[d];
             first = I(int64_t(o) * size / outputs);
             count = I(((int64_t(o) + 1) * size + outputs - 1) / outputs) - first;
             gap = 1, by = count;
         } else {
             const I kernel = I(p.kernel[d]), pad = I(p.pad[d]), start = o * I(p.step[d]) - pad;
-            gap = I(p.gap[d]);
+            gap = kGaps ? I(p.gap[d]) : 1;
             const I before = start >= 0 ? 0 : gap == 1 ? -start : (gap - 1 - start) / gap;
             const I room = start >= size ? 0
                            : gap == 1    ? size - start
@@ -57,7 +60,7 @@ INFINI_ENTRY(PoolParams, 256, 1) {
     const int lane_of = threadIdx.x % kTogether;
     for (int64_t number = grid_thread() / kTogether; number < outputs;
          number += grid_threads() / kTogether) {
-        const Pixel to(p.to, number);
+        const PixelOf<kRank> to(p.to, number);
         const T *plane = static_cast<const T *>(p.x) + to.plane(p.from);
         const Span s0(p, 0, to.at[0]), s1(p, 1, to.at[1]), s2(p, 2, to.at[2]);
         C sum = C(0);

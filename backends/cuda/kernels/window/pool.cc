@@ -44,6 +44,19 @@ struct Pool {
         }
     }
 
+    // Leading dimensions of size 1, which windows do not extend, are not counted.
+    int rank() const {
+        int rank = kImageDims;
+        for (int d = 0; d < kImageDims - 1; ++d, --rank)
+            if (params.from.size[d] != 1 || params.to.size[d] != 1 || params.kernel[d] != 1 ||
+                params.pad[d] != 0)
+                break;
+        return rank;
+    }
+    bool has_gaps() const {
+        return std::any_of(params.gap, params.gap + kImageDims, [](int64_t x) { return x != 1; });
+    }
+
     bool small() const {
         bool small = is_small(params.from) && is_small(params.to);
         for (int d = 0; d < kImageDims; ++d) {
@@ -62,6 +75,7 @@ std::unique_ptr<Plan> plan_of(const Operation &operation, Device &device, const 
     Source source("window/pool.cuh");
     source.type("T", output.dtype).type("I", index_type(pool.small()));
     source.constant("kTogether", together).constant("kFold", fold).constant("kBins", pool.bins);
+    source.constant("kRank", pool.rank()).constant("kGaps", pool.has_gaps());
     auto kernel = device.compile(source);
     const int64_t blocks = device.blocks_for(output.numel() * together, kPoolThreads, 64);
     return make_plan([=, params = pool.params](const Arguments &a, const Stream &stream) {
