@@ -17,16 +17,18 @@ Source begin_source(const char *file, const Phase &phase, const Composer &compos
 namespace {
 
 // Blocks with few vectors use memory bandwidth best, because the scheduler can start the next one
-// while another waits. Slow functions need two vectors per thread to hide latency.
+// while another waits. Slow functions need two vectors per thread to hide latency; maps without
+// inputs never wait, so that starting blocks would take most of the time.
 struct BlockShape {
     int threads = 128, unroll = 1;
 };
-BlockShape choose_block(const Phase &phase) {
+BlockShape choose_block(const Phase &phase, const Composer &composer) {
     constexpr int kLong = 10;
     int cost = 0;
     for (const Stage &stage : phase.nest.stages)
         cost += expression_of(phase.program, stage.number).cost;
-    return cost >= kLong ? BlockShape{128, 2} : BlockShape{};
+    if (cost >= kLong) return {128, 2};
+    return composer.dense_bytes() == 0 ? BlockShape{128, 4} : BlockShape{};
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ Launches plan_map(Phase &phase) {
         return plan_tiles(phase, turned);
     Launches launches;
     const int width = composer.choose_width(16);
-    const BlockShape block = choose_block(phase);
+    const BlockShape block = choose_block(phase, composer);
     Launch launch;
     ParameterText members;
     members.add("int64_t", "count", phase.nest.rows);
