@@ -21,8 +21,12 @@ static INFINI_APART double digamma_positive(double x) {
         const double z = 1 / (x * x);
         return ::log(x) - 0.5 / x - z * polynomial(z, kSeries);
     }
-    double sum = 0;
-    for (; x > 2; sum += 1 / x) x -= 1;
+    // The sum of 1 / x as a fraction, because divisions take long.
+    double sum = 0, divisor = 1;
+    for (; x > 2; divisor *= x) {
+        x -= 1;
+        sum = sum * x + divisor;
+    }
     const double kY = 0.99558162689208984;
     const double kP[] = {0.25479851061131551,  -0.32555031186804491,  -0.65031853770896507,
                          -0.28919126444774784, -0.045251321448739056, -0.0020713321167745952};
@@ -36,7 +40,7 @@ static INFINI_APART double digamma_positive(double x) {
     double g = x - 1569415565.0 / 1073741824;
     g -= 381566830.0 / 1073741824 / 1073741824;
     g -= 0.9016312093258695918615325266959189453125e-19;
-    return sum + g * kY + g * (polynomial(x - 1, kP) / polynomial(x - 1, kQ));
+    return sum / divisor + g * kY + g * (polynomial(x - 1, kP) / polynomial(x - 1, kQ));
 }
 
 // Like torch: -inf at 0 (+inf at -0), NaN at the negative integers.
