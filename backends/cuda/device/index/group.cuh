@@ -8,7 +8,7 @@ namespace infini {
 struct GroupParams {
     const uint32_t *keys, *order;  // of the entries; order null: the original order
     uint32_t *sorted_keys, *sorted_order;
-    uint32_t *counts;  // [digit][chunk]
+    uint32_t *counts, *totals;  // [digit][chunk], and of all chunks
     int64_t entries;
     int32_t piece, pieces;  // entries per chunk; number of chunks
     int32_t shift;          // position of the digit
@@ -68,11 +68,42 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
     const int64_t piece = piece_of_warp(), begin = piece * p.piece;
     int64_t end = begin + p.piece;
     end = end < p.entries ? end : p.entries;
+#pragma unroll 8
     for (int64_t i = begin + lane(); i < end; i += kWarp)
         atomicAdd(&mine[digit_of(p, p.keys[i])], 1u);
     sync_warp();
     if (piece >= p.pieces) return;
     for (int i = lane(); i < kDigits; i += kWarp) p.counts[int64_t(i) * p.pieces + piece] = mine[i];
+}
+#endif
+
+#ifdef INFINI_KERNEL_GROUP_SUMS
+#include "scan/block_scan.cuh"
+
+// Replaces the counts of a digit, one block each, by the sums over the chunks before.
+using namespace infini;
+
+INFINI_ENTRY(GroupParams, 256, 1) {
+    constexpr int kThreads = 256, kEach = 8;
+    uint32_t *counts = p.counts + int64_t(blockIdx.x) * p.pieces;
+    uint32_t carry = 0;
+    for (int base = 0; base < p.pieces; base += kThreads * kEach) {
+        const int first = base + int(threadIdx.x) * kEach;
+        uint32_t value[kEach], mine = 0, all;
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            value[i] = first + i < p.pieces ? counts[first + i] : 0;
+            mine += value[i];
+        }
+        uint32_t before = carry + scan_block<kThreads>(mine, 0u, fold::Sum(), &all);
+        carry += all;
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            if (first + i < p.pieces) counts[first + i] = before;
+            before += value[i];
+        }
+    }
+    if (threadIdx.x == 0) p.totals[blockIdx.x] = carry;
 }
 #endif
 
@@ -96,31 +127,60 @@ INFINI_ENTRY(GroupFirstParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_GROUP_PLACE
+#include "scan/block_scan.cuh"
+
 // Sorts the entries of each chunk by digit, stably.
+namespace infini {
+
+constexpr int kRows = 8;  // rows of lanes whose loads are in flight at a time
+
+// Where each digit begins in the output.
+INFINI_DEVICE void find_starts(const GroupParams &p, uint32_t (&starts)[kDigits]) {
+    constexpr int kEach = kDigits / kThreads;
+    const int first = int(threadIdx.x) * kEach;
+    uint32_t value[kEach], mine = 0, all;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) mine += value[i] = p.totals[first + i];
+    uint32_t before = scan_block<kThreads>(mine, 0u, fold::Sum(), &all);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+        starts[first + i] = before;
+        before += value[i];
+    }
+    __syncthreads();
+}
+
+}  // namespace infini
+
 using namespace infini;
 
 INFINI_ENTRY(GroupParams, kThreads, 1) {
-    INFINI_SHARED uint32_t next[kWarps][kDigits];
+    INFINI_SHARED uint32_t next[kWarps][kDigits], starts[kDigits];
+    find_starts(p, starts);
     const int64_t piece = piece_of_warp(), begin = piece * p.piece;
     if (piece >= p.pieces) return;
     uint32_t *mine = next[warp()];
-    for (int i = lane(); i < kDigits; i += kWarp) mine[i] = p.counts[int64_t(i) * p.pieces + piece];
+    for (int i = lane(); i < kDigits; i += kWarp)
+        mine[i] = starts[i] + p.counts[int64_t(i) * p.pieces + piece];
     sync_warp();
     int64_t end = begin + p.piece;
     end = end < p.entries ? end : p.entries;
-    for (int64_t base = begin; base < end; base += kWarp) {
-        const int64_t i = base + lane();
-        const bool here = i < end;
-        const uint32_t key = here ? p.keys[i] : 0, digit = digit_of(p, key);
-        const Rank rank = rank_of<kDigitBits>(digit, here);
-        uint32_t to = 0;
-        if (here) to = mine[digit] + rank.before;
-        sync_warp();
-        if (here && rank.before == 0) mine[digit] += rank.equal;
-        sync_warp();
-        if (here) {
-            p.sorted_keys[to] = key;
-            p.sorted_order[to] = p.order ? p.order[i] : uint32_t(i);
+#pragma unroll 1
+    for (int64_t base = begin + lane(); base - lane() < end; base += kRows * kWarp) {
+        uint32_t keys[kRows], order[kRows], places[kRows];
+#pragma unroll
+        for (int k = 0; k < kRows; ++k) {
+            const int64_t i = base + k * kWarp;
+            // Entries past the end are ranked after all others, and not written.
+            keys[k] = i < end ? p.keys[i] : ~0u;
+            order[k] = p.order && i < end ? p.order[i] : uint32_t(i);
+        }
+        rank_rows<kDigitBits>(keys, p.shift, mine, places);
+#pragma unroll
+        for (int k = 0; k < kRows; ++k) {
+            if (base + k * kWarp >= end) continue;
+            p.sorted_keys[places[k]] = keys[k];
+            p.sorted_order[places[k]] = order[k];
         }
     }
 }

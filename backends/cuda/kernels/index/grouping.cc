@@ -19,14 +19,14 @@ Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
     piece_ = std::max(kLeastPiece, round_up(divide_up(entries, kMostGroupPieces), device.warp));
     pieces_ = divide_up(entries, piece_);
     words_ = round_up(entries * int64_t(sizeof(uint32_t)), 256);
-    counts_ = pieces_ * kGroupDigits;
+    counts_ = (pieces_ + 1) * kGroupDigits;
     if (entries == 0) return;
     if (entries <= kFew) {
         small_ = device.compile(Source("index/group.cuh:small"));
         counts_ = 0;
         return;
     }
-    sum_ = RunningSum(device, sizeof(uint32_t));
+    sums_ = device.compile(Source("index/group.cuh:sums"));
     count_ = device.compile(Source("index/group.cuh:count"));
     place_ = device.compile(Source("index/group.cuh:place"));
 }
@@ -45,13 +45,13 @@ Error Grouping::run(const Stream &stream, char *workspace) const {
         params.keys = list(pass % 2), params.sorted_keys = list(1 - pass % 2);
         params.order = pass ? list(2 + pass % 2) : nullptr;
         params.sorted_order = list(3 - pass % 2);
-        params.counts = list(4);
+        params.counts = list(4), params.totals = params.counts + pieces_ * kGroupDigits;
         params.entries = entries_;
         params.piece = int32_t(piece_), params.pieces = int32_t(pieces_);
         params.shift = int32_t(pass * kGroupDigitBits);
         const Grid grid(divide_up(pieces_, kGroupWarps));
         INFINI_CUDA_TRY(count_->launch(stream, grid, threads, params));
-        INFINI_CUDA_TRY(sum_.run(stream, params.counts, counts_));
+        INFINI_CUDA_TRY(sums_->launch(stream, kGroupDigits, 256, params));
         INFINI_CUDA_TRY(place_->launch(stream, grid, threads, params));
     }
     return infinirtSuccess;

@@ -45,9 +45,8 @@ public:
 private:
     int64_t entries_ = 0, groups_ = 0, passes_ = 0, piece_ = 0, pieces_ = 0;
     int64_t words_ = 0;   // bytes per list of entries
-    int64_t counts_ = 0;  // of digits and chunks
-    RunningSum sum_;
-    std::shared_ptr<const Kernel> small_, count_, place_;
+    int64_t counts_ = 0;  // of digits and chunks, and totals
+    std::shared_ptr<const Kernel> small_, count_, sums_, place_;
 };
 
 // first[g] for g from 0 to groups: the start of group g in `sorted`.
