@@ -30,9 +30,13 @@ for sizes, high in (((20000,), 20000), ((20000,), 7), ((3, 6000), 6000), ((6000,
     seen = {"*S": (sizes,), "*U": lambda draw: draw["*S"]}
     at: dict[str, Any] = {"symbols": seen, "attributes": {"dim": (int(np.argmax(sizes)),)}}
     values = {"index": numbers(-2, high + 2)}
-    CASES += [("scatter_add", dtype, {**at, "values": values}) for dtype in ("BF16", "F32", "I8")]
+    CASES += [
+        ("scatter_add", dtype, {**at, "values": values}) for dtype in ("BF16", "F32", "I8", "I64")
+    ]
     reduced = {**at["attributes"], "reduce": (1, 2, 3), "include_self": (0, 1)}
     CASES.append(("scatter_reduce", "F64", {**at, "attributes": reduced, "values": values}))
+    largest = {**reduced, "reduce": (3, 4)}
+    CASES.append(("scatter_reduce", "F16", {**at, "attributes": largest, "values": values}))
     assigned = {"axis": at["attributes"]["dim"], "reduction": (0,)}
     values = {"indices": numbers(-2, high + 2)}
     CASES.append(("scatter", "F16", {**at, "attributes": assigned, "values": values}))

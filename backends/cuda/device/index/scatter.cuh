@@ -37,7 +37,7 @@ INFINI_DEVICE int64_t offset_of(const ScatterParams &p, int64_t place) {
 
 }  // namespace infini
 
-#if defined(INFINI_KERNEL_SCATTER_KEYS) || defined(INFINI_KERNEL_SCATTER_ASSIGN)
+#ifndef INFINI_KERNEL_SCATTER_FOLD
 // The destination of an entry.
 namespace infini {
 
@@ -83,6 +83,88 @@ INFINI_ENTRY(ScatterParams, 256, 1) {
     if (entry.place < 0 || p.last[entry.place] != i) return;
     static_cast<E *>(p.out)[offset_of(p, entry.place)] =
         static_cast<const E *>(p.updates)[entry.update];
+}
+#endif
+
+#ifdef INFINI_KERNEL_SCATTER_COMBINE
+#include "fold.cuh"
+
+// Folds each update into its output element, for folds whose result does not depend on the order:
+// sums of integers, minima and maxima.
+namespace infini {
+
+template <class V>
+INFINI_DEVICE void combine(V *to, V value) {
+    using Word = Choose<sizeof(V) == 8, unsigned long long,
+                        Choose<sizeof(V) == 4, unsigned int, unsigned short>>;
+    Word *const at = reinterpret_cast<Word *>(to);
+    if constexpr (kFold == kAdd) {
+        atomicAdd(at, bit_cast<Word>(value));
+    } else {
+        using C = Sum<V>;
+        Word seen = *static_cast<volatile Word *>(at);
+        for (;;) {
+            const C old = convert<C>(bit_cast<V>(seen));
+            const Word made = bit_cast<Word>(convert<V>(Folding()(old, convert<C>(value))));
+            if (made == seen) return;
+            const Word found = atomicCAS(at, seen, made);
+            if (found == seen) return;
+            seen = found;
+        }
+    }
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(ScatterParams, 256, 1) {
+    const int64_t i = grid_thread();
+    if (i >= p.entries.count) return;
+    const Entry entry = entry_at(p, i);
+    if (entry.place < 0) return;
+    combine(static_cast<T *>(p.out) + offset_of(p, entry.place),
+            static_cast<const T *>(p.updates)[entry.update]);
+}
+#endif
+
+#ifdef INFINI_KERNEL_SCATTER_FEW
+#include "fold.cuh"
+
+// Folds up to 256 updates in one block: the thread of an element's first entry folds all of them.
+namespace infini {
+
+using C = Sum<T>;
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(ScatterParams, 256, 1) {
+    INFINI_SHARED int64_t places[256];
+    INFINI_SHARED C values[256];
+    const int count = int(p.entries.count), i = int(threadIdx.x);
+    if (i < count) {
+        const Entry entry = entry_at(p, i);
+        places[i] = entry.place;
+        values[i] = convert<C>(static_cast<const T *>(p.updates)[entry.update]);
+    }
+    __syncthreads();
+    if (i >= count || places[i] < 0) return;
+    const int64_t place = places[i];
+    for (int k = 0; k < i; ++k)
+        if (places[k] == place) return;
+    T *const out = static_cast<T *>(p.out) + offset_of(p, place);
+    const Folding fold;
+    C sum = fold(kIncludeSelf ? convert<C>(*out) : neutral<C>(), values[i]);
+    int64_t folded = 1 + kIncludeSelf;
+    for (int k = i + 1; k < count; ++k) {
+        if (places[k] != place) continue;
+        sum = fold(sum, values[k]);
+        ++folded;
+    }
+    if (kMean) sum = average(sum, folded);
+    *out = convert<T>(sum);
 }
 #endif
 

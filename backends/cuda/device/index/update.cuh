@@ -18,6 +18,8 @@ struct UpdateParams {
     const void *in, *source;
     const uint32_t *first, *order;  // the entries of each row, grouped by row
     const int32_t *last;
+    const void *index;  // kFew: without `first` and `order`
+    int64_t step;
     int64_t outer, rows, entries, inner;  // inner in vectors, or words
     double factor;                        // multiplies the source's elements
     int32_t whole;                        // vectors are aligned
@@ -29,6 +31,20 @@ struct UpdateParams {
 #ifdef INFINI_DEVICE  // device code
 
 #include "words.cuh"
+
+#ifndef INFINI_KERNEL_UPDATE_COPY
+namespace infini {
+
+// The row selected by an entry; `rows`: none. Negative indices count from the end.
+template <class Index>
+INFINI_DEVICE int64_t row_of(const void *index, int64_t at, int64_t rows) {
+    int64_t row = static_cast<const Index *>(index)[at];
+    if (row < 0) row += rows;
+    return row >= 0 && row < rows ? row : rows;
+}
+
+}  // namespace infini
+#endif
 
 #if defined(INFINI_KERNEL_UPDATE_COPY) || defined(INFINI_KERNEL_UPDATE_FOLD)
 // Arranges the threads of a block in rows and columns.
@@ -50,18 +66,16 @@ INFINI_DEVICE Spot spot_of(const UpdateParams &p) {
 
 #ifdef INFINI_KERNEL_UPDATE_KEYS
 // The row selected by each entry of an index of type I, for a sort; or (kLast) the last entry of
-// each row. Negative indices count from the end.
+// each row.
 using namespace infini;
 
 INFINI_ENTRY(UpdateKeysParams, 256, 1) {
     const int64_t i = grid_thread();
     if (i >= p.entries) return;
-    int64_t row = static_cast<const I *>(p.index)[i * p.step];
-    if (row < 0) row += p.rows;
-    const bool named = row >= 0 && row < p.rows;
+    const int64_t row = row_of<I>(p.index, i * p.step, p.rows);
     if (!kLast)
-        p.keys[i] = uint32_t(named ? row : p.rows);
-    else if (named)
+        p.keys[i] = uint32_t(row);
+    else if (row < p.rows)
         atomicMax(&p.last[row], int32_t(i));
 }
 #endif
@@ -94,7 +108,7 @@ INFINI_ENTRY(UpdateParams, 256, 1) {
 
 // Folds into each row of the output the rows of the source that select it. One thread folds the
 // elements of a vector of kVector, in the order of the entries. kScaled: the source is multiplied
-// by a factor.
+// by a factor. kFew: there are at most 256 entries, which every thread inspects for each row.
 namespace infini {
 
 using C = Sum<T>;
@@ -115,6 +129,12 @@ using namespace infini;
 INFINI_ENTRY(UpdateParams, 256, 1) {
     const Spot spot = spot_of(p);
     const int64_t column = spot.column;
+    INFINI_SHARED int64_t selected[kFew ? 256 : 1];
+    if constexpr (kFew) {
+        if (threadIdx.x < p.entries)
+            selected[threadIdx.x] = row_of<I>(p.index, threadIdx.x * p.step, p.rows);
+        __syncthreads();
+    }
     if (column >= p.inner) return;
     const Folding fold;
     const C factor = factor_of(p.factor);
@@ -122,14 +142,19 @@ INFINI_ENTRY(UpdateParams, 256, 1) {
     const int64_t rows = p.outer * p.rows;
     for (int64_t at = spot.row; at < rows; at += spot.rows) {
         const int64_t outer = at / p.rows, row = at - outer * p.rows;
-        const uint32_t begin = p.first[row], end = p.first[row + 1];
+        const uint32_t begin = kFew ? 0 : p.first[row];
+        const uint32_t end = kFew ? uint32_t(p.entries) : p.first[row + 1];
         const int64_t place = (at * p.inner + column) * kVector;
         const Vec<T, kVector> own = load_some<kVector>(in + place, p.whole);
         C sum[kVector];
 #pragma unroll
         for (int i = 0; i < kVector; ++i) sum[i] = kIncludeSelf ? convert<C>(own[i]) : neutral<C>();
+        int64_t folded = 0;
         for (uint32_t k = begin; k < end; ++k) {
-            const int64_t from = (outer * p.entries + p.order[k]) * p.inner + column;
+            if (kFew && selected[k] != row) continue;
+            ++folded;
+            const int64_t entry = kFew ? k : p.order[k];
+            const int64_t from = (outer * p.entries + entry) * p.inner + column;
             const Vec<T, kVector> terms = load_some<kVector>(source + from * kVector, p.whole);
 #pragma unroll
             for (int i = 0; i < kVector; ++i) {
@@ -138,10 +163,10 @@ INFINI_ENTRY(UpdateParams, 256, 1) {
             }
         }
         Vec<T, kVector> result = own;
-        if (begin != end) {
+        if (folded) {
 #pragma unroll
             for (int i = 0; i < kVector; ++i) {
-                if (kMean) sum[i] = average(sum[i], int64_t(end - begin) + kIncludeSelf);
+                if (kMean) sum[i] = average(sum[i], folded + kIncludeSelf);
                 result[i] = convert<T>(sum[i]);
             }
         }

@@ -1,6 +1,6 @@
 // scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the
-// elements selected by the indices along one axis. Entries are sorted by output element, so that
-// sums are deterministic and 16-bit floats are rounded once.
+// elements selected by the indices along one axis. Unless the order does not matter, entries are
+// sorted by output element, so that sums are deterministic and 16-bit floats are rounded once.
 #include "device/index/scatter.cuh"
 
 #include "index_case.h"
@@ -10,6 +10,8 @@
 
 namespace infini::cuda {
 namespace {
+
+constexpr int64_t kOneBlock = 256;  // entries folded by one block
 
 struct Scatter {
     ScatterParams params = {};
@@ -80,8 +82,33 @@ std::unique_ptr<Plan> plan_assign(const Scatter &s, Device &device) {
     return make_plan(run, room);
 }
 
+// Whether atomic operations may fold the updates in any order.
+bool is_orderless(const Scatter &s, const Reduction &reduction, const Device &device) {
+    const size_t bytes = dtype_bytes(s.dtype);
+    // Half a word is compared and swapped by NVIDIA devices only.
+    if (reduction.mean || !reduction.include_self || bytes < (device.has_mma ? 2 : 4)) return false;
+    if (reduction.fold == kAdd) return bytes >= 4 && !is_float(s.dtype);
+    return reduction.fold == kMost || reduction.fold == kLeast;
+}
+
+// All updates in one launch of this kernel.
+std::unique_ptr<Plan> plan_together(const Scatter &s, const Reduction &reduction,
+                                    const char *kernel, Device &device) {
+    Source source(kernel);
+    source.type("I", s.index_dtype);
+    describe(source, s.dtype, reduction);
+    const auto fold = device.compile(source);
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        INFINI_CUDA_TRY(s.start(a, stream));
+        return fold->launch(stream, s.grid(), 256, s.with(a));
+    });
+}
+
 std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, Device &device) {
     const int64_t entries = s.params.entries.count;
+    if (is_orderless(s, reduction, device))
+        return plan_together(s, reduction, "index/scatter.cuh:combine", device);
+    if (entries <= kOneBlock) return plan_together(s, reduction, "index/scatter.cuh:few", device);
     const Grouping grouping(device, entries, s.params.groups);
     Source keys("index/scatter.cuh:keys"), folding("index/scatter.cuh:fold");
     keys.type("I", s.index_dtype).constant("kLast", false);
@@ -89,7 +116,6 @@ std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, De
     const auto find = device.compile(keys), fold = device.compile(folding);
     auto run = [=](const Arguments &a, const Stream &stream) {
         INFINI_CUDA_TRY(s.start(a, stream));
-        if (entries == 0) return infinirtSuccess;
         ScatterParams params = s.with(a);
         params.keys = grouping.keys(a.workspace());
         INFINI_CUDA_TRY(find->launch(stream, s.grid(), 256, params));
@@ -98,7 +124,7 @@ std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, De
         params.order = grouping.order(a.workspace());
         return fold->launch(stream, s.grid(), 256, params);
     };
-    return make_plan(run, entries ? grouping.workspace() : 0);
+    return make_plan(run, grouping.workspace());
 }
 
 std::unique_ptr<Plan> plan_scatter(const Operation &operation, Device &device) {

@@ -72,12 +72,24 @@ std::unique_ptr<Plan> plan_fold(Update update, const Reduction &reduction, doubl
     const int64_t word = common_word({update.params.inner * element}), vector = word / element;
     update.pack(vector);
     update.params.factor = factor;
-    const Grouping grouping(device, update.params.entries, update.params.rows);
-    const GroupFirst group_first(device);
+    const UpdateParams &sizes = update.params;
+    // Inspecting all entries for each row takes less time than grouping them.
+    const bool few = sizes.entries <= 256 &&
+                     sizes.entries * sizes.outer * sizes.rows * sizes.inner <= int64_t(1) << 24;
     Source source("index/update.cuh:fold");
     describe(source, update.dtype, reduction);
     source.constant("kVector", vector).constant("kScaled", factor != 1);
-    const auto find = update.finder(device, false), fold = device.compile(source);
+    source.type("I", update.index_dtype).constant("kFew", few);
+    const auto fold = device.compile(source);
+    if (few)
+        return make_plan([=](const Arguments &a, const Stream &stream) {
+            UpdateParams params = update.with(a, size_t(word));
+            params.index = a.pointer<void>(2), params.step = update.keys.step;
+            return fold->launch(stream, update.grid(), 256, params);
+        });
+    const Grouping grouping(device, update.params.entries, update.params.rows);
+    const GroupFirst group_first(device);
+    const auto find = update.finder(device, false);
     const size_t first_bytes = size_t(round_up((update.params.rows + 1) * 4, 256));
     auto run = [=](const Arguments &a, const Stream &stream) {
         UpdateParams params = update.with(a, size_t(word));
