@@ -59,6 +59,8 @@ INFINI_ENTRY(SelectParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SELECT_WRITE
+#include "scan/block_scan.cuh"
+
 // Writes the selected elements in order: elements E, or (kCoordinates) their coordinates.
 namespace infini {
 
@@ -83,32 +85,44 @@ INFINI_DEVICE void put(const SelectParams &p, uint64_t to, int64_t i, int64_t of
 using namespace infini;
 
 INFINI_ENTRY(SelectParams, kThreads, 1) {
-    INFINI_SHARED int found[kWarps];
+    // The number of selected elements before those of a round and a warp.
+    INFINI_SHARED int before[kRounds * kWarps];
     const int64_t first = int64_t(blockIdx.x) * kPiece + threadIdx.x;
-    uint64_t base = p.counts[blockIdx.x];
-#pragma unroll 1
+    uint32_t selected = 0;  // a bit for each round
+#pragma unroll
     for (int round = 0; round < kRounds; ++round) {
         const int64_t i = first + round * kThreads;
-        int64_t offset[2] = {};
+        int64_t offset[2];
         bool here = i < p.places.count;
         if (here) {
             p.places.at(i, offset);
             here = counts(p, offset[1]);
         }
+        selected |= uint32_t(here) << round;
+    }
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+        const Lanes lanes = vote(selected >> round & 1);
+        if (lane() == 0) before[round * kWarps + warp()] = count_lanes(lanes);
+    }
+    __syncthreads();
+    static_assert(kRounds * kWarps <= kThreads);
+    const bool has_count = threadIdx.x < kRounds * kWarps;
+    int all;
+    const int sum = scan_block<kThreads>(has_count ? before[threadIdx.x] : 0, 0, fold::Sum(), &all);
+    if (has_count) before[threadIdx.x] = sum;
+    __syncthreads();
+    const uint64_t base = p.counts[blockIdx.x];
+#pragma unroll 4
+    for (int round = 0; round < kRounds; ++round) {
+        const bool here = selected >> round & 1;
         const Lanes lanes = vote(here);
-        if (lane() == 0) found[warp()] = count_lanes(lanes);
-        __syncthreads();
-        int before = 0, all = 0;
-        for (int w = 0; w < kWarps; ++w) {
-            if (w < warp()) before += found[w];
-            all += found[w];
-        }
-        if (here) {
-            const int mine = count_lanes(lanes & lanes_before());
-            put(p, base + uint64_t(before + mine), i, offset[0]);
-        }
-        base += uint64_t(all);
-        __syncthreads();  // the counts have been read
+        if (!here) continue;
+        const int64_t i = first + round * kThreads;
+        int64_t offset[2];
+        p.places.at(i, offset);
+        const int to = before[round * kWarps + warp()] + count_lanes(lanes & lanes_before());
+        put(p, base + uint64_t(to), i, offset[0]);
     }
 }
 #endif
