@@ -17,18 +17,20 @@ Source begin_source(const char *file, const Phase &phase, const Composer &compos
 namespace {
 
 // Blocks with few vectors use memory bandwidth best, because the scheduler can start the next one
-// while another waits. Slow functions need two vectors per thread to hide latency; maps without
-// inputs never wait, so that starting blocks would take most of the time.
+// while another waits. But starting a block takes time, too: each thread should load at least 32
+// bytes, as it does for an operator with two inputs. Slow functions need two vectors per thread to
+// hide latency.
 struct BlockShape {
     int threads = 128, unroll = 1;
 };
-BlockShape choose_block(const Phase &phase, const Composer &composer) {
-    constexpr int kLong = 10;
+BlockShape choose_block(const Phase &phase, int loaded_bytes) {
+    constexpr int kLong = 10, kLoaded = 32, kMostUnroll = 4;
     int cost = 0;
     for (const Stage &stage : phase.nest.stages)
         cost += expression_of(phase.program, stage.number).cost;
-    if (cost >= kLong) return {128, 2};
-    return composer.dense_bytes() == 0 ? BlockShape{128, 4} : BlockShape{};
+    BlockShape shape{128, cost >= kLong ? 2 : 1};
+    while (shape.unroll * loaded_bytes < kLoaded && shape.unroll < kMostUnroll) shape.unroll *= 2;
+    return shape;
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ Launches plan_map(Phase &phase) {
         return plan_tiles(phase, turned);
     Launches launches;
     const int width = composer.choose_width(16);
-    const BlockShape block = choose_block(phase, composer);
+    const BlockShape block = choose_block(phase, composer.dense_bytes() * width);
     Launch launch;
     ParameterText members;
     members.add("int64_t", "count", phase.nest.rows);
