@@ -1,4 +1,4 @@
-"""Indexing and pooling of short rows, which have kernels of their own, against NumPy."""
+"""Indexing, pooling, folds, products and distances of short rows, against NumPy."""
 
 from __future__ import annotations
 
@@ -76,6 +76,135 @@ def test_windows_of_every_size(kind: str, rng: Any) -> None:
             means = np.lib.stride_tricks.sliding_window_view(a, kernel, 2)[:, :, ::step].mean(-1)
             found = F.avg_pool1d(x, kernel, step).numpy(force=True)
             assert np.allclose(found, means, rtol=1e-5, atol=1e-6), (kernel, step)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_windows_of_many_short_rows(kind: str, rng: Any) -> None:
+    for shape, kernel, step in (
+        ((1, 1000, 3), 3, 2),
+        ((4, 90, 17), 7, 3),
+        ((3, 97, 9), 2, 1),
+        ((2, 64, 5), 4, 2),
+    ):
+        a = rng.standard_normal(shape).astype(kind)
+        x = infinicore.tensor(a)
+        for given in (x, x.transpose(0, 1).contiguous().transpose(0, 1)):
+            view = np.lib.stride_tricks.sliding_window_view(a, kernel, 2)[:, :, ::step]
+            found = F.max_pool1d(given, kernel, step).numpy(force=True)
+            assert np.array_equal(found, view.max(-1))
+            means = F.avg_pool1d(given, kernel, step).numpy(force=True)
+            wanted = view.astype(np.float64).mean(-1)
+            assert np.allclose(means, wanted, rtol=2e-3 if kind == "float16" else 1e-5, atol=1e-3)
+            padded = np.pad(a, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)
+            view = np.lib.stride_tricks.sliding_window_view(padded, kernel, 2)[:, :, ::step]
+            found = F.max_pool1d(given, kernel, step, 1).numpy(force=True)
+            assert np.array_equal(found, view.max(-1))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int32", "float64", "bool"])
+def test_folds_of_middle_dimensions(kind: str, rng: Any) -> None:
+    for shape, axis in (
+        ((50, 3, 8), 1),
+        ((7, 10, 1), 1),
+        ((3, 5, 40), 1),
+        ((4, 300, 20), 1),
+        ((30, 6, 17), (0, 1)),
+        ((9, 4, 6, 5), (1, 3)),
+        ((20, 7, 3), 1),
+    ):
+        a = (rng.standard_normal(shape) * 3).astype(kind)
+        x = infinicore.tensor(a)
+        if kind == "bool":
+            assert np.array_equal(infinicore.amax(x, axis).numpy(force=True), a.max(axis))
+            continue
+        assert np.array_equal(infinicore.amin(x, axis).numpy(force=True), a.min(axis))
+        if isinstance(axis, int):
+            assert np.array_equal(infinicore.argmax(x, axis).numpy(force=True), a.argmax(axis))
+        if kind != "int32":
+            wide, tolerance = a.astype(np.float64), 5e-3 if kind == "float16" else 1e-5
+            made = infinicore.sum(x, axis).numpy(force=True)
+            assert np.allclose(made, wide.sum(axis), rtol=tolerance, atol=tolerance * 10)
+            made = infinicore.var(x, axis).numpy(force=True)
+            assert np.allclose(made, wide.var(axis, ddof=1), rtol=tolerance, atol=tolerance * 10)
+            if isinstance(axis, int):
+                made = infinicore.softmax(x, axis).numpy(force=True)
+                e = np.exp(wide - wide.max(axis, keepdims=True))
+                wanted = e / e.sum(axis, keepdims=True)
+                assert np.allclose(made, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int64"])
+def test_reductions_without_the_element_itself(kind: str, rng: Any) -> None:
+    for rows, columns, entries in ((40, 15, 2), (60, 33, 50), (5, 2000, 700)):
+        a = (rng.standard_normal((rows, columns)) * 9).astype(kind)
+        index = rng.integers(0, columns, (rows, entries))
+        update = (rng.standard_normal((rows, entries)) * 9).astype(kind)
+        for name, fold in (("amax", np.maximum), ("amin", np.minimum), ("sum", np.add)):
+            wanted = a.astype(np.float64)
+            for r in range(rows):
+                seen = set()
+                for at, value in zip(index[r], update[r].astype(np.float64), strict=True):
+                    wanted[r, at] = fold(wanted[r, at], value) if at in seen else value
+                    seen.add(at)
+            for given in (index, np.asfortranarray(index)):
+                made = infinicore.scatter_reduce(
+                    infinicore.tensor(a),
+                    1,
+                    infinicore.tensor(given),
+                    infinicore.tensor(update),
+                    name,
+                    include_self=False,
+                ).numpy(force=True)
+                close = 1e-5 if kind == "float32" else 2e-3
+                assert np.allclose(made, wanted, rtol=close, atol=close), name
+
+
+@pytest.mark.host
+def test_blocks_of_nonzero_elements(rng: Any) -> None:
+    for share in (0.0, 0.001, 0.5, 1.0):
+        a = (rng.random((70, 90)) < share).astype(np.float32)
+        a[:20] = 1
+        x = infinicore.tensor(a)
+        for given, wanted in ((x, a), (x[:, ::2], a[:, ::2]), (x.T, a.T), (x[:, ::3], a[:, ::3])):
+            assert np.array_equal(infinicore.nonzero(given).numpy(), np.argwhere(wanted))
+            assert np.array_equal(
+                infinicore.masked_select(given * 2, given != 0).numpy(), 2 * wanted[wanted != 0]
+            )
+            few = infinicore.nonzero_static(given, size=30, fill_value=-7).numpy()
+            assert np.array_equal(few[:30], np.argwhere(wanted)[:30])
+        flat = a.reshape(-1)
+        assert np.array_equal(infinicore.nonzero(x.view(-1)).numpy(), np.argwhere(flat))
+
+
+def test_distances_of_short_rows(rng: Any) -> None:
+    for width in (1, 2, 5, 8, 9):
+        a, b = rng.standard_normal((3, 21, width)), rng.standard_normal((300, width))
+        x, y = (infinicore.tensor(each.astype(np.float32)) for each in (a, b))
+        apart = np.abs(a[:, :, None] - b)
+        for p, wanted in (
+            (0.0, (apart != 0).sum(-1)),
+            (1.0, apart.sum(-1)),
+            (2.0, np.sqrt((apart**2).sum(-1))),
+            (3.5, (apart**3.5).sum(-1) ** (1 / 3.5)),
+            (np.inf, apart.max(-1)),
+        ):
+            made = infinicore.cdist(x, y, p).numpy(force=True)
+            assert np.allclose(made, wanted, rtol=1e-4, atol=1e-5), (width, p)
+        made = infinicore.pdist(y, 2.0).numpy(force=True)
+        row, column = np.triu_indices(300, 1)
+        wanted = np.sqrt(((b[row] - b[column]) ** 2).sum(-1))
+        assert np.allclose(made, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_small_products(rng: Any) -> None:
+    for m, k, n in ((11, 62, 11), (1, 9, 64), (7, 33, 20), (13, 64, 16), (32, 32, 32), (6, 5, 63)):
+        a, b = rng.standard_normal((5, m, k)), rng.standard_normal((5, k, n))
+        for kind, close in (("float32", 1e-4), ("float16", 2e-2)):
+            x, y = infinicore.tensor(a.astype(kind)), infinicore.tensor(b.astype(kind))
+            for left in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
+                for right in (y, y.transpose(1, 2).contiguous().transpose(1, 2)):
+                    made = infinicore.bmm(left, right).numpy(force=True)
+                    assert np.allclose(made, a @ b, rtol=close, atol=close * 4)
 
 
 def test_windows_with_a_nan() -> None:

@@ -112,6 +112,10 @@ void Rows::fill_caches(const Run &run, const Group &group) const {
         const Slot &slot = nest_.slots[n];
         const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
         char *values = element_values(group, cache_[n]);
+        if (batch_) {
+            move_rows(slot, run.bases[n], group, values, true);
+            continue;
+        }
         for (int64_t r = 0; r < group.count; ++r)
             move(slot, run.bases[n] + row_offset(slot, group.first + r) * unit, 0,
                  values + r * nest_.row_size * int64_t(nest_.value_bytes), nest_.row_size, true);

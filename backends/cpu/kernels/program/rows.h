@@ -14,6 +14,8 @@
 
 namespace infini::cpu::program {
 
+constexpr int64_t kBatch = 4096;  // elements of a batch of short rows
+
 class Rows final : public Runner {
 public:
     Rows(LoopNest nest, bool invariant);
@@ -43,7 +45,7 @@ private:
         size_t begin, end;
     };
 
-    void choose_direction(bool invariant);
+    void choose_direction();
     bool is_contiguous() const;
     void choose_access();
     void choose_native();
@@ -108,6 +110,8 @@ private:
     }
     void move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
               bool in) const;
+    // Moves all elements of a group's rows to values or back.
+    void move_rows(const Slot &slot, char *base, const Group &group, char *values, bool in) const;
 
     char *row_values(const Group &group, int number) const {
         return group.memory + number * values_bytes_;
@@ -122,9 +126,10 @@ private:
 
     LoopNest nest_;
     bool across_ = false;
-    bool crossing_ = false;  // rows consist of short runs: blocks cross their ends
-    bool split_ = false;     // threads divide chunks, not groups
-    bool batch_ = false;     // rows are so short that one call processes a group
+    bool crossing_ = false;   // rows consist of short runs: blocks cross their ends
+    bool split_ = false;      // threads divide chunks, not groups
+    bool batch_ = false;      // rows are so short that one call processes a group
+    bool invariant_ = false;  // the order of sums does not depend on the number of rows
     std::vector<Access> access_;
     std::vector<Pass> passes_;
     std::vector<char> passing_;  // slots of temporaries that are kept for one chunk only

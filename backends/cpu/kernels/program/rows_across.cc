@@ -1,4 +1,4 @@
-// Stages across rows.
+// Stages across rows. Short lines that are adjacent in memory are processed several at a time.
 #include <algorithm>
 
 #include "program/rows.h"
@@ -68,19 +68,37 @@ void Rows::run_across_as(const Run &run, const Group &group, const Stage &stage,
                    in[0].apart / int64_t(sizeof(C)), size_t(end - begin), size_t(n));
         return;
     }
-    auto place = [&](Moving &moving, int64_t at) {
+    int64_t most = invariant_ ? 1 : std::max<int64_t>(1, std::min(block_ / n, end - begin));
+    auto adjoins = [&](const Moving &moving) {
+        const int64_t unit = moving.slot->kind == Slot::kElement ? sizeof(C) : moving.slot->bytes;
+        const bool dense = moving.slot->kind == Slot::kElement || lane(*moving.slot) == 1;
+        return simple && dense && moving.apart == n * unit && moving.slot->kind != Slot::kPosition;
+    };
+    for (size_t k = 0; k < in_count; ++k) most = adjoins(in[k]) ? most : 1;
+    for (size_t k = 0; k < out_count; ++k) most = adjoins(out[k]) ? most : 1;
+    if (most > 1)
+        for (size_t i = 0; i < inputs; ++i) {
+            if (nest_.slots[size_t(stage.inputs[i])].kind != Slot::kRow) continue;
+            C *repeated = reinterpret_cast<C *>(line.scratch) + int64_t(i) * block_;
+            for (int64_t k = 0; k < most; ++k)
+                std::copy_n(static_cast<const C *>(line.in[i]), n, repeated + k * n);
+            line.in[i] = repeated;
+        }
+    auto place = [&](Moving &moving, int64_t at, int64_t lines) {
         if (simple || moving.slot->kind == Slot::kElement) {
             char *here = moving.now;
-            moving.now += moving.apart;
+            moving.now += lines * moving.apart;
             return here;
         }
         const int64_t unit = moving.slot->kind == Slot::kPosition ? 1 : moving.slot->bytes;
         return moving.memory + element_offset(*moving.slot, at) * unit;
     };
-    for (int64_t at = begin; at < end; ++at) {
+    for (int64_t at = begin, lines; at < end; at += lines) {
+        lines = std::min(most, end - at);
+        const int64_t count = lines * n;
         for (size_t k = 0; k < in_count; ++k) {
             Moving &moving = in[k];
-            char *memory = place(moving, at);
+            char *memory = place(moving, at, lines);
             line.in[moving.place] = memory;
             if (moving.access == kSplat) {
                 C one;
@@ -88,26 +106,32 @@ void Rows::run_across_as(const Run &run, const Group &group, const Stage &stage,
                 repeat(line.splats[moving.place], one);
                 line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
             } else if (moving.access != kDirect) {
-                gather(nest_.type, moving.buffer, *moving.slot, memory, n, lane(*moving.slot));
+                gather(nest_.type, moving.buffer, *moving.slot, memory, count, lane(*moving.slot));
                 line.in[moving.place] = moving.buffer;
             }
         }
         char *written[kMostOutputs];
         for (size_t k = 0; k < out_count; ++k) {
-            written[k] = place(out[k], at);
+            written[k] = place(out[k], at, lines);
             if (out[k].access == kDirect) line.out[out[k].place] = written[k];
         }
-        stage.compute(line.in, line.step, line.out, size_t(n));
+        if (stage.copies && stage.outputs[0] < 0 && line.step[0] == 1)
+            line.out[0] = const_cast<void *>(line.in[0]);
+        else
+            stage.compute(line.in, line.step, line.out, size_t(count));
         for (size_t k = 0; k < out_count; ++k)
             if (out[k].access != kDirect)
-                scatter(nest_.type, *out[k].slot, written[k], out[k].buffer, n, lane(*out[k].slot));
+                scatter(nest_.type, *out[k].slot, written[k], out[k].buffer, count,
+                        lane(*out[k].slot));
         for (size_t i = 0; i < outputs; ++i) {
             const C *values = static_cast<const C *>(line.out[i]);
             if (is_arg(stage.folds[i]))
-                for (int64_t k = 0; k < n; ++k)
-                    fold_arg(stage.folds[i], results[i][k], indices[i][k], values[k], C(at));
+                for (int64_t l = 0; l < lines; ++l, values += n)
+                    for (int64_t k = 0; k < n; ++k)
+                        fold_arg(stage.folds[i], results[i][k], indices[i][k], values[k],
+                                 C(at + l));
             else if (stage.folds[i])
-                fold_into(stage.folds[i], results[i], values, size_t(n));
+                fold_lines(stage.folds[i], results[i], values, n, size_t(lines), size_t(n));
         }
     }
 }

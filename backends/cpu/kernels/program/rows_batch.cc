@@ -5,6 +5,7 @@
 #include "program/fold_rows.h"
 #include "program/native_fold.h"
 #include "program/rows.h"
+#include "program/tile.h"
 
 namespace infini::cpu::program {
 namespace {
@@ -24,7 +25,54 @@ void spread(C *elements, const C *values, int64_t rows, int64_t n) {
     }
 }
 
+// As transpose_cells; blocks of few elements without its preparations.
+template <class E>
+void copy_rows(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
+               int64_t from_across, int64_t rows, int64_t columns) {
+    if (rows * columns > 64)
+        return transpose_cells(to, to_down, to_across, from, from_down, from_across, rows, columns);
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c)
+            to[r * to_down + c * to_across] = from[r * from_down + c * from_across];
+}
+
 }  // namespace
+
+// Rows whose elements are not adjacent in memory are gathered without conversion first, all rows
+// that are equally spaced at once: a call for each takes longer than a short row.
+void Rows::move_rows(const Slot &slot, char *base, const Group &group, char *values,
+                     bool in) const {
+    const int64_t n = nest_.row_size, total = group.count * n, step = lane(slot);
+    const bool cells_fit = slot.kind == Slot::kTensor && slot.bytes <= 8 && total <= kBatch;
+    if (nest_.folded.count != 1 || !cells_fit) {
+        const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+        for (int64_t r = 0; r < group.count; ++r)
+            move(slot, base + row_offset(slot, group.first + r) * unit, 0,
+                 values + r * n * int64_t(nest_.value_bytes), n, in);
+        return;
+    }
+    alignas(64) char cells[kBatch * 8];
+    if (!in) scatter(nest_.type, slot, cells, values, total, 1);
+    const Walk &kept = nest_.kept;
+    const int last = kept.count - 1;
+    const int64_t pitch = last < 0 ? 0 : slot.kept[last];
+    with_cell(slot.bytes, [&]<class E>(E) {
+        E *memory = reinterpret_cast<E *>(base), *row = reinterpret_cast<E *>(cells);
+        int64_t at[kDims];
+        kept.locate(group.first, at);
+        for (int64_t r = 0, count; r < group.count; r += count, row += count * n) {
+            count = last < 0 ? group.count : std::min(group.count - r, kept.size[last] - at[last]);
+            E *there = memory + slot.along(slot.kept, kept, at);
+            if (in)
+                copy_rows(row, n, 1, there, pitch, step, count, n);
+            else
+                copy_rows(there, pitch, step, row, n, 1, count, n);
+            if (last >= 0) at[last] += count;
+            for (int d = last; d > 0 && at[d] == kept.size[d]; --d) at[d] = 0, ++at[d - 1];
+        }
+    });
+    if (in) gather(nest_.type, values, slot, cells, total, 1);
+}
 
 template <class C>
 void Rows::run_batch_as(const Run &run, const Group &group, const Stage &stage) const {
@@ -68,9 +116,7 @@ void Rows::run_batch_as(const Run &run, const Group &group, const Stage &stage) 
             }
             spread(buffer(i), values, group.count, n);
         } else if (!is_dense(slot)) {
-            for (int64_t r = 0; r < group.count; ++r)
-                move(slot, start(number, r), 0, reinterpret_cast<char *>(buffer(i) + r * n), n,
-                     true);
+            move_rows(slot, run.bases[number], group, reinterpret_cast<char *>(buffer(i)), true);
         } else if (access == kDirect) {
             line.in[i] = start(number, 0);
         } else {
@@ -117,8 +163,7 @@ void Rows::run_batch_as(const Run &run, const Group &group, const Stage &stage) 
             scatter(nest_.type, slot, start(number, 0), values, total, 1);
             continue;
         }
-        for (int64_t r = 0; r < group.count; ++r)
-            move(slot, start(number, r), 0, reinterpret_cast<char *>(values + r * n), n, false);
+        move_rows(slot, run.bases[number], group, reinterpret_cast<char *>(values), false);
     }
 }
 

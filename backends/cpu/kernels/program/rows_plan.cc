@@ -10,7 +10,6 @@ namespace {
 constexpr int64_t kChunk = 16384;       // elements of a row, when going along rows
 constexpr int64_t kLines = 256;         // lines per chunk, when going across rows
 constexpr int64_t kShort = 512;         // elements of a row that is batched with its neighbours
-constexpr int64_t kBatch = 4096;        // elements of such a batch
 constexpr int64_t kMostRuns = 32768;    // runs whose offsets are stored
 constexpr int64_t kWorth = 32768;       // elements below which threads do not pay off
 constexpr int64_t kCacheable = 32768;   // elements of a group that are converted once and cached
@@ -19,8 +18,8 @@ constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
 int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 }  // namespace
 
-Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
-    choose_direction(invariant);
+Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)), invariant_(invariant) {
+    choose_direction();
     choose_access();
     choose_native();
     choose_passes();
@@ -31,7 +30,7 @@ Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
     if (split_) passing_.assign(passing_.size(), false);
 }
 
-void Rows::choose_direction(bool invariant) {
+void Rows::choose_direction() {
     const Walk &kept = nest_.kept;
     Walk &folded = nest_.folded;
     const bool long_lines = kept.count && kept.size[kept.count - 1] >= 16;
@@ -52,7 +51,7 @@ void Rows::choose_direction(bool invariant) {
             }
         }
         // Very short rows do not justify a call each, but their columns do, whatever their strides.
-        const bool many = kept.size[kept.count - 1] >= 256 && !invariant;
+        const bool many = kept.size[kept.count - 1] >= 256 && !invariant_;
         across_ = across > along || (nest_.row_size < 16 && many && !is_contiguous());
     }
     batch_ = !across_ && nest_.row_size > 0 && nest_.row_size <= kShort;
