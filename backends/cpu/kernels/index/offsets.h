@@ -66,10 +66,15 @@ public:
 
     // The offsets of `n` elements from `index`, without a division for each.
     void fill(int64_t index, int64_t n, int64_t *to) const {
-        if (ndim_ == 0) {
-            for (int64_t k = 0; k < n; ++k) to[k] = 0;
-            return;
-        }
+        each_run(index, n, [&](int64_t offset, int64_t run, int64_t step) {
+            for (int64_t k = 0; k < run; ++k) to[k] = offset + k * step;
+            to += run;
+        });
+    }
+    // Calls f(offset, count, step) for the equally spaced runs of `n` elements from `index`.
+    template <class F>
+    void each_run(int64_t index, int64_t n, const F &f) const {
+        if (ndim_ == 0) return f(0, n, 0);
         const int inner = ndim_ - 1;
         int64_t at[Shape::kMost], offset = 0;
         for (int i = inner; i >= 0; --i) {
@@ -80,8 +85,8 @@ public:
         while (n > 0) {
             const int64_t run =
                 inner ? (n < size_[inner] - at[inner] ? n : size_[inner] - at[inner]) : n;
-            for (int64_t k = 0; k < run; ++k) to[k] = offset + k * stride_[inner];
-            to += run, n -= run, offset += run * stride_[inner], at[inner] += run;
+            f(offset, run, stride_[inner]);
+            n -= run, offset += run * stride_[inner], at[inner] += run;
             for (int i = inner; i > 0 && at[i] == size_[i]; --i) {
                 offset += stride_[i - 1] - size_[i] * stride_[i];
                 at[i] = 0, ++at[i - 1];

@@ -47,20 +47,35 @@ struct Bits<Pair> {
 
 constexpr int64_t kBlock = 1024;  // elements tested together
 
-// Calls body(first, n, element) for blocks of [begin, end), where element(i) is the i-th of them.
+// Calls body(first, n, elements) for blocks of [begin, end); strided elements are copied.
 template <class T, class Body>
 void each_block(const T *data, const Offsets &at, int64_t begin, int64_t end, const Body &body) {
     for (int64_t first = begin; first < end; first += kBlock) {
         const int64_t n = std::min(kBlock, end - first);
         if (at.even() && at.step() == 1) {
-            const T *from = data + first;
-            body(first, n, [=](int64_t i) -> const T & { return from[i]; });
-        } else {
-            int64_t offsets[kBlock];
-            at.fill(first, n, offsets);
-            body(first, n, [&](int64_t i) -> const T & { return data[offsets[i]]; });
+            body(first, n, data + first);
+            continue;
         }
+        T elements[kBlock], *to = elements;
+        at.each_run(first, n, [&](int64_t offset, int64_t run, int64_t step) {
+            const T *from = data + offset;
+            if (step == 1)
+                std::copy_n(from, run, to);
+            else if (step == 2)
+                for (int64_t k = 0; k < run; ++k) to[k] = from[2 * k];
+            else
+                for (int64_t k = 0; k < run; ++k) to[k] = from[k * step];
+            to += run;
+        });
+        body(first, n, static_cast<const T *>(elements));
     }
+}
+
+template <class T, class Test>
+int64_t count_of(const T *elements, int64_t n, const Test &counts) {
+    int32_t found = 0;
+    for (int64_t i = 0; i < n; ++i) found += counts(elements[i]);
+    return found;
 }
 
 // Counts the selected elements. `before` receives the number before each chunk.
@@ -68,8 +83,8 @@ template <class T, class Test>
 int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64_t *before) {
     each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
         int64_t found = 0;
-        each_block(data, at, begin, end, [&](int64_t, int64_t n, const auto &element) {
-            for (int64_t i = 0; i < n; ++i) found += counts(element(i));
+        each_block(data, at, begin, end, [&](int64_t, int64_t n, const T *elements) {
+            found += count_of(elements, n, counts);
         });
         before[piece] = found;
     });
@@ -83,18 +98,25 @@ int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64
 }
 
 // Calls body(first, hits, found) with the selected indices of each block, relative to its first.
+// Counting is faster than finding the indices, and blocks often have none, or only hits.
 // Branchless: half of the branches would be mispredicted.
 template <class T, class Test, class Body>
 void each_hit(const T *data, const Test &counts, const Offsets &at, int64_t begin, int64_t end,
               const Body &body) {
-    each_block(data, at, begin, end, [&](int64_t first, int64_t n, const auto &element) {
+    each_block(data, at, begin, end, [&](int64_t first, int64_t n, const T *elements) {
+        const int64_t all = count_of(elements, n, counts);
+        if (all == 0) return;
         uint16_t hits[kBlock];
-        int64_t found = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            hits[found] = uint16_t(i);
-            found += counts(element(i));
+        if (all == n) {
+            for (int64_t i = 0; i < n; ++i) hits[i] = uint16_t(i);
+        } else {
+            int64_t found = 0;
+            for (int64_t i = 0; i < n; ++i) {
+                hits[found] = uint16_t(i);
+                found += counts(elements[i]);
+            }
         }
-        body(first, hits, found);
+        body(first, hits, all);
     });
 }
 
@@ -138,6 +160,11 @@ std::unique_ptr<Plan> plan_coordinates(const Tensor &input, const Bits<T> &count
             Coordinates where(shape);
             each_hit(data, counts, at, begin, end,
                      [&](int64_t first, const uint16_t *hits, int64_t found) {
+                         if (shape.ndim == 1) {
+                             for (int64_t k = 0; k < found; ++k) to[k] = first + hits[k];
+                             to += found;
+                             return;
+                         }
                          for (int64_t k = 0; k < found; ++k, to += shape.ndim) {
                              where.move_to(first + hits[k]);
                              for (int d = 0; d < shape.ndim; ++d) to[d] = where.at[d];
@@ -199,7 +226,6 @@ std::unique_ptr<Plan> plan_selection(const Operation &operation) {
             E *to = static_cast<E *>(memory) + before[piece];
             each_hit(mask, Bits<uint8_t>{0xff}, mask_at, begin, end,
                      [&](int64_t first, const uint16_t *hits, int64_t found) {
-                         if (found == 0) return;
                          if (at.even() && at.step() == 1) {
                              for (int64_t k = 0; k < found; ++k) *to++ = data[first + hits[k]];
                              return;

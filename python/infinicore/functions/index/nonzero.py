@@ -79,8 +79,7 @@ def _unraveled(indices: Tensor, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
     return tuple(reversed(made))
 
 
-@function
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
     """The indices of nonzero elements, as exactly `size` rows: truncated, or padded with rows of
     `fill_value`. Unlike `nonzero` it can be recorded.
 
@@ -88,6 +87,19 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     tensor([ 1,  2, -1])
     """
     expect(size >= 0, "nonzero_static", "size", size, "0 or more")
+    need_tensor("nonzero_static", "input", input)
+    if input.device is not _CPU or not input.ndim or _core.is_recording():
+        made = _nonzero_static(input, size, fill_value)
+    else:
+        found = _core.argwhere(input)
+        made = infinicore.full((size, input.ndim), fill_value, dtype=int64)
+        count = min(size, found.shape[0])
+        made.narrow(0, 0, count).copy_(found.narrow(0, 0, count))
+    return made if out is None else write("nonzero_static", out, made)  # type: ignore[no-any-return]
+
+
+@function
+def _nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     shape = tuple(input.shape)
     kind: Any = {"dtype": int64, "device": input.device}
     if not shape or not size or not input.numel():
