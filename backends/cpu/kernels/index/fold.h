@@ -70,8 +70,6 @@ struct Reduction {
     Fold fold = Fold::kAdd;
     bool mean = false;
     bool include_self = true;
-
-    bool counts() const { return mean || !include_self; }
 };
 
 inline Reduction reduction_of(int dtype, int64_t reduce, bool include_self) {

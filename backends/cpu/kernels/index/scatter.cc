@@ -30,6 +30,7 @@ struct Part {
 
 struct Scatter {
     Lines output, indices, updates;  // the output's lines have the sizes of the indices'
+    Lines repeated;                  // one value as updates
     int index_dtype;
     int64_t rows;        // of the output
     int64_t bundle = 1;  // lines processed together
@@ -106,15 +107,27 @@ struct Scatter {
                         counts);
     }
 
+    // Sets the elements that will receive updates.
+    template <class C>
+    void clear(const Part &part, C *data, const int64_t *places, int64_t step, const void *index,
+               const C &start) const {
+        Scatter same = *this;
+        same.updates = repeated;
+        same.fold<Fold::kAssign>(part, data, places, step, index, &start, nullptr);
+    }
+
     // Folds directly into the output.
     template <Fold kFold, class T>
-    void direct(const Slots &slots, T *data, const void *index, const T *update) const {
+    void direct(const Slots &slots, T *data, const void *index, const T *update,
+                bool include_self) const {
         slots.run([&](int64_t at, int64_t) {
             const Part part = this->part(at);
             int64_t places[kBundle];
             output.offsets.fill(part.begin, part.lines(), places);
-            fold<kFold>(part, data + part.low * output.step, places, output.step, index, update,
-                        nullptr);
+            T *to = data + part.low * output.step;
+            if constexpr (kFold != Fold::kAssign)
+                if (!include_self) clear(part, to, places, output.step, index, neutral<T>(kFold));
+            fold<kFold>(part, to, places, output.step, index, update, nullptr);
         });
     }
 
@@ -132,9 +145,9 @@ struct Scatter {
             const Part part = this->part(part_at);
             const int64_t cells = part.rows * bundle, lines = part.lines();
             T *data = a.pointer<T>(0) + part.low * output.step;
-            char *room = a.workspace() + size_t(slot) * room_bytes(sizeof(C), reduction.counts());
+            char *room = a.workspace() + size_t(slot) * room_bytes(sizeof(C), reduction.mean);
             int64_t *counts = nullptr;
-            if (reduction.counts()) {
+            if (reduction.mean) {
                 counts = reinterpret_cast<int64_t *>(room);
                 std::fill(counts, counts + cells, 0);
                 room += size_t(cells) * sizeof(int64_t);
@@ -143,22 +156,22 @@ struct Scatter {
             int64_t at[kBundle], places[kBundle];
             output.offsets.fill(part.begin, lines, at);
             for (int64_t i = 0; i < lines; ++i) places[i] = i;
-            const bool dense = bundle == 1 && output.step == 1 && !counts;
-            if (dense && reduction.include_self) load_block(sums, data + at[0], size_t(part.rows));
-            for (int64_t row = 0; row < part.rows && !(dense && reduction.include_self); ++row)
+            const bool dense = bundle == 1 && output.step == 1;
+            if (dense) load_block(sums, data + at[0], size_t(part.rows));
+            for (int64_t row = 0; row < part.rows && !dense; ++row)
                 for (int64_t i = 0; i < lines; ++i)
-                    sums[row * bundle + i] = reduction.include_self
-                                                 ? load_element<C>(data[at[i] + row * output.step])
-                                                 : neutral<C>(reduction.fold);
+                    sums[row * bundle + i] = load_element<C>(data[at[i] + row * output.step]);
+            if (!reduction.include_self)
+                clear(part, sums, places, bundle, index, neutral<C>(reduction.fold));
             visit_fold(reduction.fold, [&](auto fold_of) {
                 fold<decltype(fold_of)::value>(part, sums, places, bundle, index, update, counts);
             });
-            if (dense && !reduction.mean) return store_block(data + at[0], sums, size_t(part.rows));
+            if (dense && !counts) return store_block(data + at[0], sums, size_t(part.rows));
             for (int64_t row = 0; row < part.rows; ++row)
                 for (int64_t i = 0; i < lines; ++i) {
                     const int64_t cell = row * bundle + i;
                     if (counts && counts[cell] == 0) continue;
-                    const C value = reduction.mean
+                    const C value = counts
                                         ? average(sums[cell], counts[cell] + reduction.include_self)
                                         : sums[cell];
                     store_element(data[at[i] + row * output.step], value);
@@ -184,10 +197,14 @@ Scattering scattering(const Operation &operation) {
     const Tensor indices = operation.tensor(2), updates = operation.tensor(3);
     const int axis = scattered_dim(operation);
     const Tensor places = {output.dtype, output.ndim, indices.shape, output.strides};
-    Scatter scatter = {Lines(places, axis), Lines(indices, axis), Lines(updates, axis),
-                       indices.dtype, output.size(axis)};
+    const int64_t none[Shape::kMost] = {};
+    const Tensor repeated = {output.dtype, output.ndim, indices.shape, none};
+    Scatter scatter = {Lines(places, axis),   Lines(indices, axis), Lines(updates, axis),
+                       Lines(repeated, axis), indices.dtype,        output.size(axis)};
     // Lines are processed together if their elements are adjacent, or if they are short.
-    if (axis != output.ndim - 1 || scatter.indices.size <= kBundle) scatter.bundle = kBundle;
+    constexpr int64_t kFar = 8;  // then neighbouring indices are on different cache lines
+    if (axis != output.ndim - 1 || scatter.indices.size <= kBundle || scatter.indices.step >= kFar)
+        scatter.bundle = kBundle;
     const int64_t threads = int64_t(thread_count());
     if (scatter.indices.size >= kLongLine && scatter.parts() < threads)
         scatter.shares = std::min({threads / std::max<int64_t>(1, scatter.parts()), kMostShares,
@@ -266,7 +283,7 @@ std::unique_ptr<Plan> plan_assign(const Scattering &s, const RowScatter &rows) {
     return make_plan([=](const Arguments &a) {
         s.start(a);
         s.scatter.template direct<Fold::kAssign>(s.slots, a.pointer<E>(0), a.pointer<void>(2),
-                                                 a.pointer<const E>(3));
+                                                 a.pointer<const E>(3), true);
     });
 }
 
@@ -276,18 +293,18 @@ std::unique_ptr<Plan> plan_fold(const Scattering &s, int dtype, const Reduction 
         if constexpr (!std::is_same_v<T, f8>) {
             using C = Sum<T>;
             if constexpr (std::is_same_v<C, T>)
-                if (!reduction.counts()) {
+                if (!reduction.mean) {
                     plan = make_plan([=](const Arguments &a) {
                         s.start(a);
                         visit_fold(reduction.fold, [&](auto fold) {
                             s.scatter.template direct<decltype(fold)::value>(
-                                s.slots, a.pointer<T>(0), a.pointer<void>(2),
-                                a.pointer<const T>(3));
+                                s.slots, a.pointer<T>(0), a.pointer<void>(2), a.pointer<const T>(3),
+                                reduction.include_self);
                         });
                     });
                     return;
                 }
-            const size_t room = s.scatter.room_bytes(sizeof(C), reduction.counts());
+            const size_t room = s.scatter.room_bytes(sizeof(C), reduction.mean);
             plan = make_plan(
                 [=](const Arguments &a) {
                     s.start(a);
