@@ -15,8 +15,9 @@ struct Pool {
     int64_t divisor = 0;  // if not 0, replaces the windows' own divisors
     Division division;
 
-    void prepare() {
+    void prepare(bool places) {
         merge();
+        if (!places) join_channels();
         division = Division(spans[2]);
         const auto &divisors = spans[2].divisor;
         even_ = std::adjacent_find(divisors.begin(), divisors.end(), std::not_equal_to<>()) ==
@@ -43,6 +44,30 @@ struct Pool {
                 image->size[0] = 1;
             }
             x.size[1] = x.size[0], x.stride[1] = x.stride[0], x.size[0] = 1;
+        }
+    }
+
+    // Short rows that are adjacent in memory become one row: a row costs more than its elements.
+    void join_channels() {
+        constexpr int64_t kShort = 128;
+        for (Image *image : {&x, &y}) {
+            if (image->size[0] * image->size[1] != 1) return;
+            if (image->channel_stride != image->size[2] * image->stride[2]) return;
+        }
+        if (x.size[2] > kShort || y.size[2] > kShort || y.size[2] == 0) return;
+        if (x.batch_stride == x.channels * x.channel_stride &&
+            y.batch_stride == y.channels * y.channel_stride)
+            x.channels *= x.batch, y.channels *= y.batch, x.batch = y.batch = 1;
+        int64_t some = kSpan / std::max(x.size[2], y.size[2]);
+        while (some > 1 && x.channels % some != 0) --some;
+        if (some <= 1) return;
+        const Spans one = spans[2];
+        for (int64_t channel = 1; channel < some; ++channel)
+            for (size_t o = 0; o < size_t(one.outputs()); ++o)
+                spans[2].add(one.first[o] + channel * x.size[2], one.count[o], one.divisor[o]);
+        for (Image *image : {&x, &y}) {
+            image->size[2] *= some, image->channel_stride *= some;
+            image->channels /= some;
         }
     }
 
@@ -152,10 +177,19 @@ private:
         C folded[kSpan], buffer[kSpan], values[kSpan];
         const C *row = column<fold>(from, p, part.low, part.high - part.low, 1, folded, buffer);
         const int64_t first = division.runs[part.first_run].begin;
-        int64_t last = first;
-        for (size_t i = part.first_run; i < part.last_run; ++i) {
+        const int64_t last = division.runs[part.last_run - 1].end;
+        const int64_t positions = part.high - part.low - (part.count - 1) * spans[2].step;
+        // Vectors of windows at all positions take less time than many short runs.
+        const bool everywhere =
+            part.last_run - part.first_run > 1 && part.count > 0 && positions <= 8 * (last - first);
+        if (everywhere) {
+            C every[kSpan];
+            fold_windows<fold>(every, row, positions, 1, part.count, spans[2].step);
+            for (int64_t o = first; o < last; ++o)
+                values[o - first] = every[spans[2].first[size_t(o)] - part.low];
+        }
+        for (size_t i = part.first_run; i < part.last_run && !everywhere; ++i) {
             const Run &run = division.runs[i];
-            last = run.end;
             fold_run<fold>(values + (run.begin - first), row + (run.first - part.low),
                            run.end - run.begin, run.by, run.count, spans[2].step);
         }
@@ -253,7 +287,7 @@ private:
 
 template <Fold fold>
 std::unique_ptr<Plan> plan_of(Pool pool) {
-    pool.prepare();
+    pool.prepare(fold == Fold::kMaxPlace);
     return make_plan([pool = std::move(pool)](const Arguments &a) {
         constexpr bool kPlaces = fold == Fold::kMaxPlace;
         int64_t *found = kPlaces ? a.pointer<int64_t>(1) : nullptr;

@@ -25,6 +25,7 @@ struct Run {
 struct Part {
     size_t first_run, last_run;
     int64_t low, high;
+    int64_t count;  // elements per window, or -1 if the runs differ
 };
 
 // The runs and parts of the last dimension's windows.
@@ -60,10 +61,11 @@ private:
             const int64_t joined_low = std::min(part.low, low), joined = std::max(part.high, high);
             if (joined - joined_low <= kSpan && run.end - runs[part.first_run].begin <= kSpan) {
                 part.last_run = runs.size(), part.low = joined_low, part.high = joined;
+                if (run.count != part.count) part.count = -1;
                 return;
             }
         }
-        parts.push_back({runs.size() - 1, runs.size(), low, high});
+        parts.push_back({runs.size() - 1, runs.size(), low, high, run.count});
     }
 };
 
