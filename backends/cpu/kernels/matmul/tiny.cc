@@ -1,5 +1,7 @@
 #include "tiny.h"
 
+#include <type_traits>
+
 namespace infini::cpu {
 
 namespace {
@@ -47,7 +49,7 @@ INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64
         F32 sums[rows] = {};
         for (int64_t q = 0; q < p.k; ++q) {
             F32 bv = load<F32>(b + q * stride + j);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int i = 0; i < rows; ++i)
                 sums[i] = fma(broadcast<F32>(a[(row + i) * p.k + q]), bv, sums[i]);
         }
@@ -81,12 +83,12 @@ INFINI_SIMD void multiply_here(const Matmul &p, int64_t row) {
         F32 sums[rows] = {};
         for (int64_t q = 0; q < p.k; ++q) {
             const F32 bv = F32(_mm512_maskz_loadu_ps(some, b + q * p.b.row_stride + j));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int i = 0; i < rows; ++i)
                 sums[i] =
                     fma(broadcast<F32>(a[i * p.a.row_stride + q * p.a.col_stride]), bv, sums[i]);
         }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < rows; ++i) {
             float *to = c + i * p.c.row_stride + j;
             F32 value = sums[i] * float(p.alpha);
@@ -97,25 +99,41 @@ INFINI_SIMD void multiply_here(const Matmul &p, int64_t row) {
 }
 #endif
 
+template <int n>
+using Count = std::integral_constant<int, n>;
+
+// Calls f with blocks of at most eight rows: sums of fewer would wait for each other.
+template <class F>
+void each_block(int64_t rows, const F &f) {
+    int64_t row = 0;
+    for (; row + 8 <= rows; row += 8) f(Count<8>(), row);
+    if (rows - row >= 4) f(Count<4>(), row), row += 4;
+    switch (rows - row) {
+        case 3:
+            return f(Count<3>(), row);
+        case 2:
+            return f(Count<2>(), row);
+        case 1:
+            return f(Count<1>(), row);
+    }
+}
+
 }  // namespace
 
 void tiny(const Matmul &p) {
 #if defined(__AVX512F__)
     if (p.a.dtype == INFINI_DTYPE_F32 && p.b.dtype == INFINI_DTYPE_F32 && p.b.col_stride == 1 &&
         stores_sums<float>(p)) {
-        int64_t row = 0;
-        for (; row + 4 <= p.m; row += 4) multiply_here<4>(p, row);
-        for (; row < p.m; ++row) multiply_here<1>(p, row);
-        return;
+        return each_block(p.m,
+                          [&]<int rows>(Count<rows>, int64_t row) { multiply_here<rows>(p, row); });
     }
 #endif
     float a_copy[kTinyElements], b_copy[kTinyElements];
     const int64_t stride = (p.n + kVector - 1) / kVector * kVector;
     const float *a = floats(p.a, p.m, p.k, p.k, a_copy);
     const float *b = floats(p.b, p.k, p.n, stride, b_copy);
-    int64_t row = 0;
-    for (; row + 4 <= p.m; row += 4) multiply<4>(p, a, b, stride, row);
-    for (; row < p.m; ++row) multiply<1>(p, a, b, stride, row);
+    each_block(p.m,
+               [&]<int rows>(Count<rows>, int64_t row) { multiply<rows>(p, a, b, stride, row); });
 }
 
 }  // namespace infini::cpu

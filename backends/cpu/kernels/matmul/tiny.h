@@ -6,11 +6,11 @@
 
 namespace infini::cpu {
 
-inline constexpr int64_t kTinyElements = 1024;  // of each operand
+inline constexpr int64_t kTinyElements = 4096;  // of each operand
 inline constexpr int64_t kTinyColumns = 64;
 
 inline bool tiny_takes(const Matmul &p) {
-    if (p.weights || p.m * p.n * p.k > 16 * 1024) return false;
+    if (p.weights || p.m * p.n * p.k > 64 * 1024) return false;
     if (p.a.dtype == INFINI_DTYPE_F64 || is_integer(p.a.dtype)) return false;
     constexpr int64_t width = int64_t(kWidth<float>);
     return p.m * p.k <= kTinyElements && p.k * (p.n + width - 1) <= kTinyElements &&
