@@ -1,6 +1,8 @@
 // cdist: the p-norms of the differences of each row of x1 and each row of x2. Rows are first
 // converted to F32 and zero-padded to whole vectors (zeros do not change the sums); then two rows
-// of x1 and four of x2 at a time are kept in registers, as in a matrix product.
+// of x1 and four of x2 at a time are kept in registers, as in a matrix product. Rows much shorter
+// than a vector would mostly be padding: then x2 is transposed, and a vector has one element of
+// several rows.
 #include <algorithm>
 
 #include "convert.h"
@@ -13,6 +15,8 @@ namespace {
 
 constexpr int kI = 2, kJ = 4;
 constexpr int64_t kChunk = 256;  // columns of the result stored together
+constexpr int64_t kLanes = int64_t(kWidth<float>);
+constexpr int64_t kNarrow = kLanes / 2;  // the most elements of a short row
 
 struct Operand {
     Shape shape;
@@ -42,12 +46,20 @@ struct Operand {
         }
         return found;
     }
-    // Converts all rows to F32, with a pitch of `padded`.
-    void convert(float *to, const char *from, int64_t padded) const {
+    // Converts all rows to F32, with a pitch of `padded`, or each batch to columns with that pitch.
+    void convert(float *to, const char *from, int64_t padded, bool as_columns) const {
         const int64_t size = shape.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / padded));
         parallel_for(size_t(batches * rows), grain, [&](size_t begin, size_t end) {
+            float values[kNarrow];
             for (size_t r = begin; r < end; ++r) {
+                if (as_columns) {
+                    to_f32(values, from + offset(int64_t(r)) * size, shape.dtype, size_t(width),
+                           shape.stride[shape.ndim - 1]);
+                    float *first = to + int64_t(r) / rows * width * padded + int64_t(r) % rows;
+                    for (int64_t k = 0; k < width; ++k) first[k * padded] = values[k];
+                    continue;
+                }
                 float *row = to + int64_t(r) * padded;
                 to_f32(row, from + offset(int64_t(r)) * size, shape.dtype, size_t(width),
                        shape.stride[shape.ndim - 1]);
@@ -79,11 +91,40 @@ struct Cdist {
     Operand x1, x2;
     double p;
     int64_t batches = 1, padded = 0;
+    bool narrow = false;
+    int64_t pitch = 0;  // narrow: of the columns of x2
+
+    // Processes row `i` of a batch.
+    template <Norm norm>
+    void narrow_row(char *to, const float *a, const float *b, int64_t i) const {
+        const int64_t size = y.dtype == INFINI_DTYPE_F32 ? 4 : 2;
+        const float *row = a + i * padded;
+        float out[kChunk];
+        for (int64_t from = 0; from < x2.rows; from += kChunk) {
+            const int64_t n = std::min(x2.rows - from, kChunk);
+            for (int64_t j = 0; j < n; j += kLanes) {
+                F32 total{};
+                for (int64_t k = 0; k < x1.width; ++k)
+                    total = accumulate<norm>(total, broadcast<F32>(row[k]),
+                                             load(b + k * pitch + from + j), float(p));
+                if constexpr (norm == Norm::two) total = sqrt(total);
+                if constexpr (norm == Norm::power)
+                    total = power(total, broadcast<F32>(float(1 / p)));
+                store(out + j, total);
+            }
+            from_f32(to + (i * y.stride[y.ndim - 2] + from * y.stride[y.ndim - 1]) * size, y.dtype,
+                     out, size_t(n), y.stride[y.ndim - 1]);
+        }
+    }
 
     // Processes rows `i` and `i + 1` of a batch.
     template <Norm norm>
     void pair(char *to, const float *a, const float *b, int64_t i) const {
         const int64_t rows = x1.rows, columns = x2.rows;
+        if (narrow) {
+            for (int64_t k = i; k < std::min(i + kI, rows); ++k) narrow_row<norm>(to, a, b, k);
+            return;
+        }
         const int count = int(std::min<int64_t>(kI, rows - i));
         const float *left[kI];
         for (int k = 0; k < kI; ++k) left[k] = a + (i + std::min(k, count - 1)) * padded;
@@ -110,7 +151,9 @@ struct Cdist {
     void run(char *to, const float *a, const float *b) const {
         const int64_t pairs = (x1.rows + kI - 1) / kI;
         const int64_t size = y.dtype == INFINI_DTYPE_F32 ? 4 : 2;
-        const int64_t cost = std::max<int64_t>(1, kI * x2.rows * (padded + 8));
+        const int64_t each = narrow ? x1.width : padded + 8;
+        const int64_t cost = std::max<int64_t>(1, kI * x2.rows * each);
+        const int64_t b_size = narrow ? pitch * x2.width : x2.rows * padded;
         const size_t grain = size_t(std::max<int64_t>(1, 32768 / cost));
         parallel_for(size_t(batches * pairs), grain, [&](size_t begin, size_t end) {
             for (size_t unit = begin; unit < end; ++unit) {
@@ -121,7 +164,7 @@ struct Cdist {
                     rest /= y.size[d];
                 }
                 pair<norm>(to + offset * size, a + x1.batch(batch, y) * x1.rows * padded,
-                           b + x2.batch(batch, y) * x2.rows * padded, int64_t(unit) % pairs * kI);
+                           b + x2.batch(batch, y) * b_size, int64_t(unit) % pairs * kI);
             }
         });
     }
@@ -131,18 +174,21 @@ std::unique_ptr<Plan> plan_cdist(const Operation &operation) {
     Cdist plan{operation.tensor(0), Operand(operation.tensor(1)), Operand(operation.tensor(2)),
                operation.number(0)};
     for (int i = 0; i < plan.y.ndim - 2; ++i) plan.batches *= plan.y.size[i];
-    const int64_t width = int64_t(kWidth<float>);
-    plan.padded = (plan.x1.width + width - 1) / width * width;
+    plan.padded = (plan.x1.width + kLanes - 1) / kLanes * kLanes;
+    plan.narrow = plan.x1.width <= kNarrow;
+    plan.pitch = (plan.x2.rows + kLanes - 1) / kLanes * kLanes;
     const bool empty = plan.batches * plan.x1.rows * plan.x2.rows == 0;
     const int64_t first = plan.x1.batches * plan.x1.rows * plan.padded;
-    const int64_t second = plan.x2.batches * plan.x2.rows * plan.padded;
+    const int64_t second =
+        plan.x2.batches * (plan.narrow ? plan.pitch * plan.x2.width : plan.x2.rows * plan.padded);
     return make_plan(
         [=](const Arguments &a) {
             if (empty) return;
             float *left = reinterpret_cast<float *>(a.workspace()), *right = left + first;
             if (plan.padded) {
-                plan.x1.convert(left, a.pointer<char>(1), plan.padded);
-                plan.x2.convert(right, a.pointer<char>(2), plan.padded);
+                plan.x1.convert(left, a.pointer<char>(1), plan.padded, false);
+                plan.x2.convert(right, a.pointer<char>(2), plan.narrow ? plan.pitch : plan.padded,
+                                plan.narrow);
             }
             visit_norm(norm_of(plan.p),
                        [&](auto norm) { plan.run<norm()>(a.pointer<char>(0), left, right); });
