@@ -47,9 +47,10 @@ public:
 
     int64_t number() const { return offsets_[0].count() * bands_; }
     Band<count> operator[](int64_t index) const {
-        const int64_t first = index % bands_ * kBand;
+        int64_t first = 0;
+        if (bands_ > 1) first = index % bands_ * kBand, index /= bands_;  // divisions are slow
         Band<count> band;
-        for (size_t t = 0; t < count; ++t) band.at[t] = offsets_[t](index / bands_) + first;
+        for (size_t t = 0; t < count; ++t) band.at[t] = offsets_[t](index) + first;
         band.width = std::min(kBand, lines_ - first);
         return band;
     }
