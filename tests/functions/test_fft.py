@@ -31,7 +31,7 @@ def same(got: Any, wanted: Any, tolerance: float = 1e-11) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_lines(n: int) -> None:
-    for sizes in ((n,), (3, n), (9, n)):
+    for sizes in ((n,), (3, n), (9, n), (37, n)):
         x = values(*sizes)
         t = infinicore.tensor(x)
         same(of(fft.fft(t)), np.fft.fft(x))

@@ -16,7 +16,7 @@ from infinicore.fft._transform import (
     transform_half,
     transform_real,
 )
-from infinicore.functions._checks import expect
+from infinicore.functions._checks import expect, need_tensor
 
 __all__ = [
     "fft",
@@ -57,6 +57,7 @@ def _scale(function: str, norm: str | None, count: int, inverse: bool) -> float:
 
 
 def _dim(function: str, x: Tensor, dim: int) -> int:
+    need_tensor(function, "input", x)
     if not -x.ndim <= dim < x.ndim:
         raise IndexError(f"{function}: dim is {dim}: expected one of {x.ndim} dimensions")
     return dim % x.ndim
@@ -80,9 +81,8 @@ def _write(out: Any, made: Tensor) -> Tensor:
 
 
 def _c2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
-    x = as_complex(name, x)
     at = _dim(name, x, dim)
-    x = _sized(name, x, n, at)
+    x = as_complex(name, _sized(name, x, n, at))
     scale = _scale(name, norm, x.shape[at], inverse)
     return transform(x, (at,), inverse, scale)
 
@@ -126,9 +126,8 @@ def rfft(
 def _r2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
     if not isinstance(x, Tensor) or x.dtype.is_complex:
         raise RuntimeError(f"{name}: expected a tensor of real numbers")
-    x = floats(x)
     at = _dim(name, x, dim)
-    x = _sized(name, x, n, at)
+    x = floats(_sized(name, x, n, at))
     scale = _scale(name, norm, x.shape[at], inverse)
     return transform_real(x, (at,), inverse, scale)
 
@@ -146,11 +145,10 @@ def irfft(
 
 
 def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
-    x = as_complex(name, x)
     at = _dim(name, x, dim)
     size = 2 * (x.shape[at] - 1) if n is None else n
     expect(size >= 1, name, "n", size, "1 or more", RuntimeError)
-    half = _sized(name, x, size // 2 + 1, at)
+    half = as_complex(name, _sized(name, x, size // 2 + 1, at))
     scale = _scale(name, norm, size, inverse)
     return transform_half(half, (at,), size, inverse, scale)
 
@@ -184,8 +182,7 @@ def ihfft(
 
 
 def _dims(function: str, x: Tensor, s: Any, dim: Any) -> tuple[list[Any], list[int]]:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{function}: input is {type(x).__name__}: expected a tensor")
+    need_tensor(function, "input", x)
     if dim is None:
         count = x.ndim if s is None else len(s)
         dims = list(range(x.ndim - count, x.ndim))
@@ -209,7 +206,7 @@ def _scale_each(name: str, norm: Any, x: Tensor, dims: list[int], inverse: bool)
 
 def _each(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     sizes, dims = _dims(name, x, s, dim)
-    x = _sized_each(name, as_complex(name, x), sizes, dims)
+    x = as_complex(name, _sized_each(name, x, sizes, dims))
     scale = _scale_each(name, norm, x, dims, inverse)
     return transform(x, tuple(dims), inverse, scale) if dims else x
 
@@ -256,7 +253,7 @@ def _half_first(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool
         raise RuntimeError(f"{name}: expected at least one dimension")
     if x.dtype.is_complex:
         raise RuntimeError(f"{name}: expected a tensor of real numbers")
-    x = _sized_each(name, floats(x), sizes, dims)
+    x = floats(_sized_each(name, x, sizes, dims))
     return transform_real(x, tuple(dims), inverse, _scale_each(name, norm, x, dims, inverse))
 
 
@@ -264,10 +261,10 @@ def _half_last(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool)
     sizes, dims = _dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name}: expected at least one dimension")
-    x = _sized_each(name, as_complex(name, x), sizes[:-1], dims[:-1])
+    x = _sized_each(name, x, sizes[:-1], dims[:-1])
     size = 2 * (x.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
     expect(size >= 1, name, "n", size, "1 or more", RuntimeError)
-    x = _sized(name, x, size // 2 + 1, dims[-1])
+    x = as_complex(name, _sized(name, x, size // 2 + 1, dims[-1]))
     count = size * math.prod(x.shape[at] for at in dims[:-1])
     return transform_half(x, tuple(dims), size, inverse, _scale(name, norm, count, inverse))
 

@@ -4,8 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "fft/fourier.h"
-#include "index/offsets.h"
+#include "fft/lines.h"
 #include "kernel.h"
 
 namespace infini::cpu {
@@ -20,68 +19,6 @@ std::shared_ptr<const Fourier<T>> fourier_of(int64_t n) {
     std::shared_ptr<const Fourier<T>> found = known[n].lock();
     if (!found) known[n] = found = std::make_shared<const Fourier<T>>(n);
     return found;
-}
-
-// ---- Groups of lines ----------------------------------------------------------------------------
-
-// The starts of some lines, and the distance between them if it is constant.
-struct Starts {
-    static constexpr int64_t kMost = 32;
-    int64_t at[kMost], gap = 1;
-    bool is_even = true;
-
-    Starts(const Lines &lines, int64_t first, int64_t count) {
-        lines.offsets.fill(first, count, at);
-        if (count > 1) gap = at[1] - at[0];
-        for (int64_t i = 2; i < count; ++i) is_even &= at[i] - at[i - 1] == gap;
-    }
-};
-
-// Calls body(k, i, offset) for n elements of all lines. Common steps are constants in the loops.
-template <class Body>
-INFINI_SIMD void over_elements(const Starts &starts, int64_t step, int64_t n, int64_t lines,
-                               const Body &body) {
-    if (lines == 1) {
-        const int64_t start = starts.at[0];
-        if (step == 1)
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + k);
-        else if (step == 2)
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + 2 * k);
-        else
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + k * step);
-        return;
-    }
-    for (int64_t k = 0; k < n; ++k) {
-        const int64_t start = starts.at[0] + k * step;
-        if (starts.is_even && starts.gap == 1)
-            for (int64_t i = 0; i < lines; ++i) body(k, i, start + i);
-        else if (starts.is_even && starts.gap == 2)
-            for (int64_t i = 0; i < lines; ++i) body(k, i, start + 2 * i);
-        else
-            for (int64_t i = 0; i < lines; ++i) body(k, i, starts.at[i] + k * step);
-    }
-}
-
-template <class T>
-void load_lines(T *__restrict to, const T *__restrict from, const Starts &starts, int64_t step,
-                int64_t n, int64_t lines) {
-    over_elements(starts, step, n, lines,
-                  [=](int64_t k, int64_t i, int64_t at) { to[k * lines + i] = from[at]; });
-}
-template <class T>
-void store_lines(T *__restrict to, const T *__restrict from, const Starts &starts, int64_t step,
-                 int64_t n, int64_t lines, T scale) {
-    over_elements(starts, step, n, lines,
-                  [=](int64_t k, int64_t i, int64_t at) { to[at] = from[k * lines + i] * scale; });
-}
-// Real and imaginary parts that are adjacent in memory.
-template <class T>
-void store_pairs(T *__restrict to, Signal<T> from, const Starts &starts, int64_t step, int64_t n,
-                 int64_t lines, T scale, T imag_scale) {
-    const T *__restrict re = from.re, *__restrict im = from.im;
-    over_elements(starts, step, n, lines, [=](int64_t k, int64_t i, int64_t at) {
-        to[at] = re[k * lines + i] * scale, to[at + 1] = im[k * lines + i] * imag_scale;
-    });
 }
 
 // ---- Real transforms ----------------------------------------------------------------------------
@@ -207,7 +144,7 @@ struct Transform {
     int64_t side() const {
         constexpr int64_t kSide = 64 / int64_t(sizeof(T)), kLongSide = kSide / 2;
         const bool is_near = x.re.step <= 2 && y.re.step <= 2 && x.re.step > 0 && y.re.step > 0;
-        if (fourier->is_long() || (is_near && core >= 64 && core % 4 == 0)) return 1;
+        if (fourier->is_long() || (is_near && core >= 64 && core % 64 == 0)) return 1;
         return std::min(x.re.count(), core > 2048 ? kLongSide : kSide);
     }
     int64_t room(int64_t side) const {
@@ -234,7 +171,9 @@ struct Transform {
         const int64_t step = x.re.step;
         const Starts from(x.re, first, lines);
         if (kind == Kind::kFromReal) {
-            if (is_packed) {
+            if (is_packed && step == 1 && lines > 1 && from.is_even) {
+                load_dense_pairs(z, re + from.at[0], from.gap, core, lines);
+            } else if (is_packed) {
                 load_lines(z.re, re, from, 2 * step, core, lines);
                 load_lines(z.im, re + step, from, 2 * step, core, lines);
             } else {
@@ -246,8 +185,12 @@ struct Transform {
         const Starts from_im(x.im, first, lines);
         const Signal<T> to = kind == Kind::kComplex || !is_packed ? z : ends;
         const int64_t count = kind == Kind::kComplex ? n : half;
-        load_lines(to.re, re, from, step, count, lines);
-        load_lines(to.im, im, from_im, x.im.step, count, lines);
+        if (are_dense_pairs(re, im, from, from_im, step, x.im.step, lines)) {
+            load_dense_pairs(to, re + from.at[0], from.gap, count, lines);
+        } else {
+            load_lines(to.re, re, from, step, count, lines);
+            load_lines(to.im, im, from_im, x.im.step, count, lines);
+        }
         if (kind == Kind::kComplex) return;
         if (!inverse)
             for (int64_t q = 0; q < half * lines; ++q) to.im[q] = -to.im[q];
@@ -269,6 +212,8 @@ struct Transform {
             if (!is_packed) return store_lines(re, made.re, to, step, n, lines, scale);
             if (step == 1 && lines == 1)
                 return store_pairs(re, made, to, 2, core, lines, scale, scale);
+            if (step == 1 && to.is_even)
+                return store_dense_pairs(re + to.at[0], made, to.gap, core, lines, scale, scale);
             store_lines(re, made.re, to, 2 * step, core, lines, scale);
             return store_lines(re + step, made.im, to, 2 * step, core, lines, scale);
         }
@@ -279,6 +224,9 @@ struct Transform {
         const T sign = kind == Kind::kFromReal && inverse ? T(-1) : T(1);
         const int64_t count = kind == Kind::kComplex ? n : half;
         const Starts to_im(y.im, first, lines);
+        if (are_dense_pairs(re, im, to, to_im, step, y.im.step, lines))
+            return store_dense_pairs(re + to.at[0], made, to.gap, count, lines, scale,
+                                     sign * scale);
         bool are_neighbours = im == re + 1 && step == y.im.step;
         for (int64_t i = 0; i < lines; ++i) are_neighbours &= to.at[i] == to_im.at[i];
         if (are_neighbours)
