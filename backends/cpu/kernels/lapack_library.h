@@ -15,12 +15,21 @@ struct Lapack {
     void (*dgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
     void (*dgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,
                    double *b, Int ldb, int *info, size_t);
-    void (*dgetri)(Int n, double *a, Int lda, Int pivots, double *work, Int lwork, int *info);
+    void (*dlaswp)(Int columns, double *a, Int lda, Int first, Int last, Int pivots, Int step);
+    void (*dtrsm)(Char side, Char triangle, Char transposed, Char unit, Int m, Int n,
+                  const double *alpha, const double *a, Int lda, double *b, Int ldb, size_t, size_t,
+                  size_t, size_t);
+    void (*dgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const double *alpha,
+                  const double *a, Int lda, const double *b, Int ldb, const double *beta, double *c,
+                  Int ldc, size_t, size_t);
     void (*dpotrf)(Char triangle, Int n, double *a, Int lda, int *info, size_t);
     void (*dgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
                    int *info);
-    void (*dorgqr)(Int m, Int n, Int k, double *a, Int lda, const double *tau, double *work,
-                   Int lwork, int *info);
+    void (*dormqr)(Char side, Char transposed, Int m, Int n, Int k, const double *a, Int lda,
+                   const double *tau, double *c, Int ldc, double *work, Int lwork, int *info,
+                   size_t, size_t);
+    void (*dsytrf)(Char triangle, Int n, double *a, Int lda, int *pivots, double *work, Int lwork,
+                   int *info, size_t);
     void (*dgesdd)(Char job, Int m, Int n, double *a, Int lda, double *s, double *u, Int ldu,
                    double *vt, Int ldvt, double *work, Int lwork, int *iwork, int *info, size_t);
     void (*dsyevd)(Char job, Char triangle, Int n, double *a, Int lda, double *w, double *work,
@@ -30,10 +39,22 @@ struct Lapack {
                   size_t, size_t);
     // Single precision.
     void (*sgetrf)(Int m, Int n, float *a, Int lda, int *pivots, int *info);
+    void (*sgetrs)(Char transposed, Int n, Int columns, const float *a, Int lda, Int pivots,
+                   float *b, Int ldb, int *info, size_t);
+    void (*slaswp)(Int columns, float *a, Int lda, Int first, Int last, Int pivots, Int step);
+    void (*strsm)(Char side, Char triangle, Char transposed, Char unit, Int m, Int n,
+                  const float *alpha, const float *a, Int lda, float *b, Int ldb, size_t, size_t,
+                  size_t, size_t);
+    void (*sgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const float *alpha,
+                  const float *a, Int lda, const float *b, Int ldb, const float *beta, float *c,
+                  Int ldc, size_t, size_t);
     void (*spotrf)(Char triangle, Int n, float *a, Int lda, int *info, size_t);
     void (*sgeqrf)(Int m, Int n, float *a, Int lda, float *tau, float *work, Int lwork, int *info);
-    void (*sorgqr)(Int m, Int n, Int k, float *a, Int lda, const float *tau, float *work, Int lwork,
-                   int *info);
+    void (*sormqr)(Char side, Char transposed, Int m, Int n, Int k, const float *a, Int lda,
+                   const float *tau, float *c, Int ldc, float *work, Int lwork, int *info, size_t,
+                   size_t);
+    void (*ssytrf)(Char triangle, Int n, float *a, Int lda, int *pivots, float *work, Int lwork,
+                   int *info, size_t);
     void (*sgesdd)(Char job, Int m, Int n, float *a, Int lda, float *s, float *u, Int ldu,
                    float *vt, Int ldvt, float *work, Int lwork, int *iwork, int *info, size_t);
     void (*ssyevd)(Char job, Char triangle, Int n, float *a, Int lda, float *w, float *work,
@@ -61,7 +82,7 @@ struct Lapack {
 // Null if no library is available. The first call opens the library.
 const Lapack *lapack();
 
-// Calls must be bracketed by these two: exit() waits for them, because OpenBLAS's destructor unmaps
+// Calls must be bracketed by these two, on every thread: exit() waits for them, because OpenBLAS's destructor unmaps
 // the buffers that they use. False if the process is exiting and LAPACK must not be called.
 bool enter_lapack();
 void leave_lapack();

@@ -33,11 +33,13 @@ std::string wheel_library() {
 }
 
 std::atomic<bool> exiting{false};
-thread_local bool is_inside = false;  // OpenBLAS itself may call exit()
+thread_local int calls_inside = 0;  // OpenBLAS itself may call exit()
 
 void wait_for_calls() {
     exiting = true;
-    while (process->lapack_calls > (is_inside ? 1 : 0)) usleep(100);
+    // Other threads may wait for a call that exits, so this one does not wait long for them.
+    for (int i = 0; process->lapack_calls > calls_inside && (!calls_inside || i < 10000); ++i)
+        usleep(100);
 }
 
 struct Library {
@@ -68,17 +70,25 @@ struct Library {
         find(set_num_threads, "openblas_set_num_threads");
         find(table.dgetrf, "dgetrf_");
         find(table.dgetrs, "dgetrs_");
-        find(table.dgetri, "dgetri_");
+        find(table.dlaswp, "dlaswp_");
+        find(table.dtrsm, "dtrsm_");
+        find(table.dgemm, "dgemm_");
         find(table.dpotrf, "dpotrf_");
         find(table.dgeqrf, "dgeqrf_");
-        find(table.dorgqr, "dorgqr_");
+        find(table.dormqr, "dormqr_");
+        find(table.dsytrf, "dsytrf_");
         find(table.dgesdd, "dgesdd_");
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
         find(table.sgetrf, "sgetrf_");
+        find(table.sgetrs, "sgetrs_");
+        find(table.slaswp, "slaswp_");
+        find(table.strsm, "strsm_");
+        find(table.sgemm, "sgemm_");
         find(table.spotrf, "spotrf_");
         find(table.sgeqrf, "sgeqrf_");
-        find(table.sorgqr, "sorgqr_");
+        find(table.sormqr, "sormqr_");
+        find(table.ssytrf, "ssytrf_");
         find(table.sgesdd, "sgesdd_");
         find(table.ssyevd, "ssyevd_");
         find(table.zgetrf, "zgetrf_");
@@ -110,13 +120,16 @@ const Lapack *lapack() { return library().usable ? &library().table : nullptr; }
 
 bool enter_lapack() {
     process->lapack_calls++;
-    is_inside = !exiting;
-    if (!is_inside) process->lapack_calls--;
-    return is_inside;
+    if (exiting && !calls_inside) {
+        process->lapack_calls--;
+        return false;
+    }
+    ++calls_inside;
+    return true;
 }
 
 void leave_lapack() {
-    is_inside = false;
+    --calls_inside;
     process->lapack_calls--;
 }
 

@@ -1,6 +1,7 @@
 // cholesky: the triangular factor of a positive definite matrix, real or complex.
 
 #include "linalg/complex.h"
+#include "linalg/lapack_blocks.h"
 
 namespace infini::cpu {
 
@@ -103,20 +104,19 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
     Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     if (operation.integer(0)) y = y.transposed(), x = x.transposed();
     const int64_t n = x.rows;
+    const bool parallel = has_blocks(x);
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         return in_type_of(x, [&]<class T>(T) {
             T *m = reinterpret_cast<T *>(room);
-            const int size = int(n);
-            int info = 0;
             x.load(m, a.pointer<void>(1), i);
             // The row-major lower triangle is LAPACK's upper one.
-            typed<T>(lapack.spotrf, lapack.dpotrf)("U", &size, m, &size, &info, 1);
+            if (!LapackBlocks<T>{lapack, parallel}.factor_cholesky(m, int(n))) return false;
             for (int64_t k = 0; k < n; ++k) {
                 if (!(m[k * n + k] > 0)) return false;  // NaN does not always count as a failure
                 std::fill(m + k * n + k + 1, m + (k + 1) * n, T(0));
             }
-            if (info == 0) y.store(a.pointer<void>(0), i, m);
-            return info == 0;
+            y.store(a.pointer<void>(0), i, m);
+            return true;
         });
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {

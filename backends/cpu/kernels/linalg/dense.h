@@ -124,8 +124,8 @@ struct ConstBlock {
     ConstBlock(const Block &block) : data(block.data), pitch(block.pitch) {}
 };
 
-// c += sign f p for kRows rows: f has `width` columns, p as many rows.
-template <int kRows>
+// c += sign f p for kRows rows: f has `width` columns, p as many rows. kPlain: the sign is 1.
+template <int kRows, bool kPlain = false>
 inline void add_product_rows(Block c, ConstBlock f, ConstBlock p, int64_t width, int64_t columns,
                              double sign) {
     auto tile = [&]<class V, int kCount>(V, std::integral_constant<int, kCount>, int64_t j) {
@@ -137,8 +137,10 @@ inline void add_product_rows(Block c, ConstBlock f, ConstBlock p, int64_t width,
         for (int64_t w = 0; w < width; ++w)
             for (int k = 0; k < kCount; ++k) {
                 const V line = load<V>(p.data + w * p.pitch + j + k * kStep);
-                for (int i = 0; i < kRows; ++i)
-                    sum[i][k] = fma(broadcast<V>(sign * f.data[i * f.pitch + w]), line, sum[i][k]);
+                for (int i = 0; i < kRows; ++i) {
+                    const double factor = f.data[i * f.pitch + w];
+                    sum[i][k] = fma(broadcast<V>(kPlain ? factor : sign * factor), line, sum[i][k]);
+                }
             }
         for (int i = 0; i < kRows; ++i)
             for (int k = 0; k < kCount; ++k) store(c.data + i * c.pitch + j + k * kStep, sum[i][k]);
@@ -149,21 +151,38 @@ inline void add_product_rows(Block c, ConstBlock f, ConstBlock p, int64_t width,
     for (; j < columns; ++j) tile(double(), std::integral_constant<int, 1>(), j);
 }
 
+constexpr int64_t kDepth = 64;  // rows of p that stay in the cache
+
 inline void add_product_range(Block c, ConstBlock f, ConstBlock p, int64_t rows, int64_t width,
                               int64_t columns, double sign) {
-    int64_t i = 0;
-    auto at = [&](auto block) {
-        block.data += i * block.pitch;
-        return block;
+    auto add_columns = [=]<bool kPlain>(std::bool_constant<kPlain>, Block to, ConstBlock from,
+                                        int64_t count) {
+        int64_t i = 0;
+        auto at = [&](auto block) {
+            block.data += i * block.pitch;
+            return block;
+        };
+        for (; i + 4 <= rows; i += 4)
+            add_product_rows<4, kPlain>(at(to), at(f), from, width, count, sign);
+        for (; i < rows; ++i) add_product_rows<1, kPlain>(at(to), at(f), from, width, count, sign);
     };
-    for (; i + 4 <= rows; i += 4) add_product_rows<4>(at(c), at(f), p, width, columns, sign);
-    for (; i < rows; ++i) add_product_rows<1>(at(c), at(f), p, width, columns, sign);
+    constexpr int64_t kFewRows = 8, kWide = 2 * kWidth<double>;
+    if (rows < kFewRows || width > kDepth) return add_columns(std::false_type(), c, p, columns);
+    // Tiles of p, times the sign, are copied, so that all rows find them in L1.
+    double tile[kDepth * kWide];
+    int64_t j = 0;
+    for (; j + kWide <= columns; j += kWide) {
+        for (int64_t w = 0; w < width; ++w)
+            for (int64_t k = 0; k < kWide; ++k)
+                tile[w * kWide + k] = sign * p.data[w * p.pitch + j + k];
+        add_columns(std::true_type(), {c.data + j, c.pitch}, {tile, kWide}, kWide);
+    }
+    add_columns(std::false_type(), {c.data + j, c.pitch}, {p.data + j, p.pitch}, columns - j);
 }
 
 // c += sign f p, on several threads if it pays off.
 inline void add_product(Block c, ConstBlock f, ConstBlock p, int64_t rows, int64_t width,
                         int64_t columns, double sign) {
-    constexpr int64_t kDepth = 64;  // rows of p that stay in the cache
     if (rows <= 0 || columns <= 0) return;
     const int64_t each = std::max<int64_t>(1, width * columns);
     const size_t grain = size_t(std::max<int64_t>(4, 65536 / each));

@@ -10,31 +10,29 @@
 
 namespace infini::cpu {
 
-// LAPACK uses one thread per matrix (OpenBLAS's own threads spin while they wait, which is very
-// slow on a busy machine), the built-in kernels use all threads. Measured with OpenBLAS 0.3.34 and
-// AVX-512.
-struct LapackCase {
-    int64_t from;  // the smaller dimension from which it is faster than one built-in thread
-    int64_t gain;  // the speedup for matrices of 512 and more
-};
+// Every call of LAPACK uses one thread: OpenBLAS's own ones spin while they wait, which is very slow
+// on a busy machine, and on 16 cores they make eigenvalues of 800 rows only 1.5 times as fast.
+// Batches are divided among our threads, blocks of large matrices too (lapack_blocks.h).
+
+// The smaller dimension from which LAPACK is faster than the built-in kernels. Measured with
+// OpenBLAS 0.3.34 and AVX-512.
 constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
-constexpr LapackCase kLapackCholesky = {32, 3};
-constexpr LapackCase kLapackEigh = {56, 4};
-constexpr LapackCase kLapackLu = {160, 3};  // in double precision
-constexpr LapackCase kLapackLuFactor = {48, 3};
-constexpr LapackCase kLapackQr = {80, 4};
-constexpr LapackCase kLapackSvd = {24, 12};
-constexpr LapackCase kLapackComplex = {8, kLapackThreads};  // the built-in ones are plain loops
+constexpr int64_t kLapackCholesky = 32;
+constexpr int64_t kLapackEigh = 56;
+constexpr int64_t kLapackLu = 160;  // in double precision
+constexpr int64_t kLapackLuFactor = 48;
+constexpr int64_t kLapackQr = 80;
+constexpr int64_t kLapackSvd = 24;
+constexpr int64_t kLapackComplex = 8;   // the built-in ones are plain loops
 constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
 constexpr int64_t kLapackMost = 16384;  // sizes of workspaces stay within an int
 
 // Null if the built-in kernel is faster for these matrices, or there is no library.
-inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
-    const int64_t threads = int64_t(thread_count()), busy = std::min(x.count(), threads);
-    const bool is_large = std::min(x.rows, x.columns) >= which.from ||
-                          x.size() >= 2 * which.from * which.from;  // tall or wide
-    const bool suits = is_large && busy * which.gain >= threads &&
-                       x.size() <= kLapackMost * kLapackMost && threads <= kLapackThreads;
+inline const Lapack *lapack_for(const Matrices &x, int64_t from) {
+    const bool is_large =
+        std::min(x.rows, x.columns) >= from || x.size() >= 2 * from * from;  // tall or wide
+    const bool suits = is_large && x.size() <= kLapackMost * kLapackMost &&
+                       int64_t(thread_count()) <= kLapackThreads;
     return suits ? lapack() : nullptr;
 }
 
@@ -43,11 +41,11 @@ inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
 // a matrix to `body`: one with NaN or infinity, a singular one, or one that does not converge.
 // Their results are then the same with or without a library.
 template <class ByLapack, class Body>
-std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, const LapackCase &which,
-                                       int64_t lapack_doubles, const ByLapack &by_lapack,
-                                       int64_t doubles, int64_t work, const Body &body) {
+std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, int64_t from, int64_t lapack_doubles,
+                                       const ByLapack &by_lapack, int64_t doubles, int64_t work,
+                                       const Body &body) {
     constexpr int64_t kWork = 32768;  // each matrix justifies a thread
-    const Lapack *lapack = lapack_for(x, which);
+    const Lapack *lapack = lapack_for(x, from);
     if (!lapack) return plan_batch(x.count(), doubles, work, body);
     return plan_batch(x.count(), std::max(lapack_doubles, doubles), kWork,
                       [=](const Arguments &a, int64_t i, double *room) {

@@ -8,14 +8,14 @@ struct LogDet {
     double sign, log;  // 0 and -infinity if a pivot is 0
 };
 
-// An n x n matrix factored by factor_lu. Swaps are in the n doubles after it.
+// An n x n matrix factored by factor_lu, and its row exchanges.
 struct Factors {
-    double *m;
+    const double *m;
     int64_t n, pivots;
+    const int64_t *swaps;
 
-    static int64_t *swaps(double *m, int64_t n) { return reinterpret_cast<int64_t *>(m + n * n); }
     double pivot(int64_t k) const { return m[k * n + k]; }
-    bool is_swapped(int64_t k) const { return swaps(m, n)[k] != k; }
+    bool is_swapped(int64_t k) const { return swaps[k] != k; }
 };
 
 LogDet log_det(const Factors &lu) {
@@ -51,18 +51,22 @@ std::unique_ptr<Plan> plan_factors(const Operation &operation, int input, double
                                    const Store &store) {
     const Matrices x(operation.tensor(input), 2), x_columns = x.transposed();
     const int64_t n = x.rows;
+    const bool parallel = has_blocks(x);
+    // In double precision also for F32: errors of the logarithm are relative ones of determinants.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        int64_t *swaps = Factors::swaps(room, n);
+        int64_t *swaps = reinterpret_cast<int64_t *>(room + n * n);
         int *counted = reinterpret_cast<int *>(swaps + n);
         x_columns.load(room, a.pointer<void>(input), i);
-        if (!factor_lu(lapack, room, int(n), counted, least)) return false;
+        if (!factor_lu(LapackBlocks<double>{lapack, parallel}, room, int(n), counted, least))
+            return false;
         for (int64_t k = 0; k < n; ++k) swaps[k] = counted[k] - 1;
-        store(a, i, Factors{room, n, n});
+        store(a, i, Factors{room, n, n, swaps});
         return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
+        int64_t *swaps = reinterpret_cast<int64_t *>(room + n * n);
         x.load(room, a.pointer<void>(input), i);
-        store(a, i, Factors{room, n, factor_lu(room, n, Factors::swaps(room, n), least)});
+        store(a, i, Factors{room, n, factor_lu(room, n, swaps, least), swaps});
     };
     return plan_with_lapack(x, kLapackLu, n * n + 2 * n, by_lapack, n * n + n, n * n * (n / 2 + 8),
                             body);

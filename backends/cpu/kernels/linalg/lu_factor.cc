@@ -61,6 +61,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     };
     // A single value for all imaginary parts: most likely the matrices are real.
     const bool is_flat = is_one_number(operation.tensor(4));
+    const bool parallel = has_blocks(x.re);
     const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
@@ -73,9 +74,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
                 T *matrix = reinterpret_cast<T *>(room);
                 x_columns.re.load(matrix, a.pointer<void>(3), index);
                 if (!is_finite(matrix, m * n)) return false;
-                typed<T>(lapack.sgetrf, lapack.dgetrf)(&rows, &columns, matrix, &rows, swaps,
-                                                       &info);
-                if (info < 0) return false;
+                LapackBlocks<T>{lapack, parallel}.factor_lu(matrix, rows, columns, swaps);
                 lu_columns.re.store(a.pointer<void>(0), index, matrix);
                 lu.im.store(a.pointer<void>(1), index, spare);
                 store_swaps(a, index, swaps);

@@ -7,6 +7,7 @@
 namespace infini::cpu {
 namespace {
 
+constexpr int64_t kLapackProducts = 48;       // rows from which its products are faster
 constexpr double kSmall = 5.371920351148152;  // largest 1-norm for which degree 13 is accurate
 constexpr double kPade[] = {64764752532480000,
                             32382376266240000,
@@ -23,85 +24,132 @@ constexpr double kPade[] = {64764752532480000,
                             182,
                             1};
 
-struct Exponential {
+// Products and equations by the built-in kernels.
+struct OwnKernels {
     int64_t n;
 
-    int64_t size() const { return n * n; }
-    int64_t doubles() const { return 7 * size() + n; }
+    void add_product(double *c, const double *a, const double *b) const {
+        infini::cpu::add_product({c, n}, {a, n}, {b, n}, n, n, n, 1);
+    }
+    // Replaces b by the x with a x = b.
+    bool solve(double *a, double *b, void *swaps) const {
+        int64_t *rows = static_cast<int64_t *>(swaps);
+        if (factor_lu(a, n, rows, 0) == n) solve_lu(a, n, rows, b, n);
+        return true;
+    }
+};
 
-    void multiply(double *c, const double *a, const double *b) const {
-        std::fill(c, c + size(), 0.0);
-        add_product({c, n}, {a, n}, {b, n}, n, n, n, 1);
+template <class T>
+struct LapackKernels {
+    LapackBlocks<T> blocks;
+    int n;
+
+    void add_product(T *c, const T *a, const T *b) const {
+        for_column_blocks(0, n, [&](int begin, int end) {
+            blocks.add_product(1, "N", n, end - begin, n, a, n, b + int64_t(begin) * n, n,
+                               c + int64_t(begin) * n, n);
+        });
+    }
+    bool solve(T *a, T *b, void *swaps) const {
+        if (!factor_lu(blocks, a, n, static_cast<int *>(swaps), 0)) return false;
+        blocks.solve_lu(a, n, static_cast<int *>(swaps), b, n);
+        return true;
+    }
+};
+
+template <class T, class Kernels>
+struct Exponential {
+    int64_t n;
+    Kernels kernels;
+
+    int64_t size() const { return n * n; }
+
+    void multiply(T *c, const T *a, const T *b) const {
+        std::fill(c, c + size(), T(0));
+        kernels.add_product(c, a, b);
     }
     // The coefficients of three powers and, if it is not 0, of the identity.
-    void combine(double *y, const double *const *powers, double c2, double c4, double c6,
-                 double c0) const {
+    void combine(T *y, const T *const *powers, double c2, double c4, double c6, double c0) const {
         for (int64_t i = 0; i < size(); ++i)
-            y[i] = c2 * powers[0][i] + c4 * powers[1][i] + c6 * powers[2][i];
+            y[i] = T(c2 * powers[0][i] + c4 * powers[1][i] + c6 * powers[2][i]);
         if (c0 != 0)
-            for (int64_t i = 0; i < n; ++i) y[i * n + i] += c0;
+            for (int64_t i = 0; i < n; ++i) y[i * n + i] += T(c0);
     }
 
     // The 1-norm: the largest sum of absolute values of a column.
-    double norm(const double *m) const {
+    double norm(const T *m, T *sums) const {
+        std::fill(sums, sums + n, T(0));
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t j = 0; j < n; ++j) sums[j] += std::abs(m[i * n + j]);
         double most = 0;
-        for (int64_t j = 0; j < n; ++j) {
-            double sum = 0;
-            for (int64_t i = 0; i < n; ++i) sum += std::abs(m[i * n + j]);
-            if (sum > most || std::isnan(sum)) most = sum;
-        }
+        for (int64_t j = 0; j < n; ++j)
+            if (sums[j] > most || std::isnan(sums[j])) most = sums[j];
         return most;
     }
 
-    // Replaces the matrix at the start of `room` by its exponential.
-    void run(double *room) const {
-        double *x = room, *x2 = x + size(), *x4 = x2 + size(), *x6 = x4 + size();
-        double *u = x6 + size(), *v = u + size(), *spare = v + size();
-        int64_t *swaps = reinterpret_cast<int64_t *>(spare + size());
-        const double most = norm(x);
+    // Replaces the matrix at the start of `room` by its exponential. False if it cannot be computed.
+    bool run(T *room) const {
+        T *x = room, *x2 = x + size(), *x4 = x2 + size(), *x6 = x4 + size();
+        T *u = x6 + size(), *v = u + size(), *spare = v + size();
+        const double most = norm(x, spare);
         if (!std::isfinite(most)) {
-            std::fill(x, x + size(), std::numeric_limits<double>::quiet_NaN());
-            return;
+            std::fill(x, x + size(), std::numeric_limits<T>::quiet_NaN());
+            return true;
         }
         int halvings = 0;
         if (most > kSmall) std::frexp(most / kSmall, &halvings);
-        for (int64_t i = 0; i < size(); ++i) x[i] = std::ldexp(x[i], -halvings);
+        const T scale = std::ldexp(T(1), -halvings);
+        for (int64_t i = 0; i < size(); ++i) x[i] *= scale;
 
         multiply(x2, x, x), multiply(x4, x2, x2), multiply(x6, x4, x2);
-        const double *const powers[] = {x2, x4, x6};
+        const T *const powers[] = {x2, x4, x6};
         const double *b = kPade;
         combine(spare, powers, b[9], b[11], b[13], 0);
         combine(u, powers, b[3], b[5], b[7], b[1]);
-        add_product({u, n}, {x6, n}, {spare, n}, n, n, n, 1);
+        kernels.add_product(u, x6, spare);
         multiply(v, x, u);
         std::swap(u, v);  // u: the odd powers; v: the even ones
         combine(spare, powers, b[8], b[10], b[12], 0);
         combine(v, powers, b[2], b[4], b[6], b[0]);
-        add_product({v, n}, {x6, n}, {spare, n}, n, n, n, 1);
+        kernels.add_product(v, x6, spare);
 
         for (int64_t i = 0; i < size(); ++i) {
-            const double even = v[i], odd = u[i];
+            const T even = v[i], odd = u[i];
             v[i] = even - odd, u[i] = even + odd;
         }
-        if (factor_lu(v, n, swaps, 0) == n) solve_lu(v, n, swaps, u, n);
-        double *from = u, *to = x2;
+        if (!kernels.solve(v, u, spare)) return false;
+        T *from = u, *to = x2;
         for (; halvings > 0; --halvings) {
             multiply(to, from, from);
             std::swap(from, to);
         }
         std::copy(from, from + size(), x);
+        return true;
     }
 };
 
 std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation) {
     const Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
-    const Exponential exponential = {x.rows};
-    return plan_batch(x.count(), exponential.doubles(), 10 * x.size() * (x.rows + 8),
-                      [=](const Arguments &a, int64_t i, double *room) {
-                          x.load(room, a.pointer<void>(1), i);
-                          exponential.run(room);
-                          y.store(a.pointer<void>(0), i, room);
-                      });
+    const int64_t n = x.rows, doubles = 7 * n * n + n;
+    const bool parallel = has_blocks(x);
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        auto run = [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room);
+            const Exponential<T, LapackKernels<T>> exponential = {n, {{lapack, parallel}, int(n)}};
+            x.load(matrix, a.pointer<void>(1), i);
+            if (!exponential.run(matrix)) return false;
+            y.store(a.pointer<void>(0), i, matrix);
+            return true;
+        };
+        return x.dtype == INFINI_DTYPE_F64 ? run(double()) : run(float());
+    };
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        x.load(room, a.pointer<void>(1), i);
+        Exponential<double, OwnKernels>{n, {n}}.run(room);
+        y.store(a.pointer<void>(0), i, room);
+    };
+    return plan_with_lapack(x, kLapackProducts, doubles, by_lapack, doubles, 10 * n * n * (n + 8),
+                            body);
 }
 
 INFINI_KERNEL("matrix_exp", plan_matrix_exp);

@@ -1,7 +1,7 @@
 // qr: the factors of a matrix by Householder reflections.
 #include "linalg/qr.h"
 
-#include "linalg/lapack.h"
+#include "linalg/lapack_blocks.h"
 
 namespace infini::cpu {
 namespace {
@@ -10,24 +10,23 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
     const Matrices q(operation.tensor(0), 2), r(operation.tensor(1), 2), x(operation.tensor(2), 2);
     const int64_t rows = x.rows, columns = x.columns, count = std::min(rows, columns);
     const int64_t lwork = kLapackBlock * columns;
+    const bool parallel = has_blocks(x);
     const Matrices q_columns = q.transposed(), x_columns = x.transposed();
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         return in_type_of(x, [&]<class T>(T) {
             T *matrix = reinterpret_cast<T *>(room), *made = matrix + x.size();
-            T *tau = made + r.size(), *work = tau + count;
-            const int m = int(rows), n = int(columns), k = int(count), size = int(lwork);
-            int info = 0;
+            T *tau = made + std::max(r.size(), q.size()), *work = tau + count;
+            const int m = int(rows), n = int(columns), k = int(count);
+            const LapackBlocks<T> blocks = {lapack, parallel};
             x_columns.load(matrix, a.pointer<void>(2), index);
             if (!is_finite(matrix, x.size())) return false;
-            typed<T>(lapack.sgeqrf, lapack.dgeqrf)(&m, &n, matrix, &m, tau, work, &size, &info);
-            if (info != 0) return false;
+            blocks.factor_qr(matrix, m, n, tau, work);
             for (int64_t i = 0; i < count; ++i)
                 for (int64_t j = 0; j < columns; ++j)
                     made[i * columns + j] = j < i ? 0 : matrix[j * rows + i];
-            typed<T>(lapack.sorgqr, lapack.dorgqr)(&m, &k, &k, matrix, &m, tau, work, &size, &info);
-            if (info != 0) return false;
-            q_columns.store(a.pointer<void>(0), index, matrix);
             r.store(a.pointer<void>(1), index, made);
+            blocks.make_q(made, m, k, matrix, k, tau);
+            q_columns.store(a.pointer<void>(0), index, made);
             return true;
         });
     };
@@ -42,8 +41,8 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
             std::fill(room + i * columns, room + i * columns + i, 0.0);
         r.store(a.pointer<void>(1), index, room);
     };
-    return plan_with_lapack(x, kLapackQr, x.size() + r.size() + count + lwork, by_lapack,
-                            x.size() + rows * count + columns + 2 * count,
+    return plan_with_lapack(x, kLapackQr, x.size() + std::max(r.size(), q.size()) + count + lwork,
+                            by_lapack, x.size() + rows * count + columns + 2 * count,
                             x.size() * (2 * count + 8), body);
 }
 

@@ -1,12 +1,8 @@
 // inverse and solve: systems solved by LU factors, also complex ones; triangular systems by
 // substitution.
-#include <cmath>
-#include <cstdint>
-
 #include "linalg/complex_lu.h"
 #include "linalg/lu.h"
-#include "simd.h"
-#include "threads.h"
+#include "linalg/substitution.h"
 
 namespace infini::cpu {
 
@@ -59,91 +55,6 @@ inline std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
                             n * n * (n + columns) * 4, body);
 }
 
-// Triangular systems: by substitution, four rows at a time.
-enum class Triangle { kNone, kLower, kUpper };
-
-// Whether an n x n matrix is triangular with a finite nonzero diagonal.
-inline Triangle triangle_of(const double *m, int64_t n) {
-    bool lower = true, upper = true;
-    for (int64_t i = 0; i < n && (lower || upper); ++i) {
-        const double *row = m + i * n;
-        if (row[i] == 0 || !std::isfinite(row[i])) return Triangle::kNone;
-        double below = 0, above = 0;  // NaN makes the sum unequal to 0
-        for (int64_t j = 0; j < i; ++j) below += std::fabs(row[j]);
-        for (int64_t j = i + 1; j < n; ++j) above += std::fabs(row[j]);
-        lower = lower && above == 0, upper = upper && below == 0;
-    }
-    return lower ? Triangle::kLower : upper ? Triangle::kUpper : Triangle::kNone;
-}
-
-// x, with a pitch of `columns`: `count` vectors V of right-hand sides, replaced by solutions.
-template <class V, int count>
-void substitute(const double *m, int64_t n, bool upper, double *x, int64_t columns) {
-    constexpr int64_t width = int64_t(kLanes<V>);
-    // Row r in the order of the substitution.
-    const auto row_of = [=](int64_t r) { return upper ? n - 1 - r : r; };
-    const auto solve = [&]<int rows>(std::integral_constant<int, rows>, int64_t first) {
-        V sums[rows][count];
-        const double *factors[rows];
-#pragma GCC unroll 4
-        for (int k = 0; k < rows; ++k) {
-            factors[k] = m + row_of(first + k) * n;
-#pragma GCC unroll 2
-            for (int c = 0; c < count; ++c)
-                sums[k][c] = load<V>(x + row_of(first + k) * columns + c * width);
-        }
-        const int64_t begin = upper ? n - first : 0, end = upper ? n : first;
-        for (int64_t j = begin; j < end; ++j) {
-#pragma GCC unroll 2
-            for (int c = 0; c < count; ++c) {
-                const V known = load<V>(x + j * columns + c * width);
-#pragma GCC unroll 4
-                for (int k = 0; k < rows; ++k)
-                    sums[k][c] = fma(broadcast<V>(-factors[k][j]), known, sums[k][c]);
-            }
-        }
-#pragma GCC unroll 4
-        for (int k = 0; k < rows; ++k) {
-            const int64_t row = row_of(first + k);
-#pragma GCC unroll 2
-            for (int c = 0; c < count; ++c) {
-                const V known = sums[k][c] / factors[k][row];
-                store(x + row * columns + c * width, known);
-#pragma GCC unroll 4
-                for (int l = k + 1; l < rows; ++l)
-                    sums[l][c] = fma(broadcast<V>(-factors[l][row]), known, sums[l][c]);
-            }
-        }
-    };
-    int64_t r = 0;
-    for (; r + 4 <= n; r += 4) solve(std::integral_constant<int, 4>{}, r);
-    for (; r < n; ++r) solve(std::integral_constant<int, 1>{}, r);
-}
-
-// Replaces x [n, columns], which holds b, by the solution of m x = b.
-inline void solve_triangular(const double *m, int64_t n, Triangle triangle, double *x,
-                             int64_t columns) {
-    constexpr int64_t kTile = 2 * int64_t(kWidth<double>);
-    const bool upper = triangle == Triangle::kUpper;
-    const int64_t tiles = (columns + kTile - 1) / kTile;
-    const int64_t grain = 1 + (64 << 10) / (n * n * kTile / 2 + 1);
-    parallel_for(size_t(tiles), size_t(grain), [=](size_t first, size_t last) {
-        for (int64_t t = int64_t(first); t < int64_t(last); ++t) {
-            double *at = x + t * kTile;
-            int64_t left = std::min(kTile, columns - t * kTile);
-            if (left == kTile) {
-                substitute<F64, 2>(m, n, upper, at, columns);
-                continue;
-            }
-            for (; left >= int64_t(kWidth<double>); left -= int64_t(kWidth<double>)) {
-                substitute<F64, 1>(m, n, upper, at, columns);
-                at += kWidth<double>;
-            }
-            for (; left > 0; --left, ++at) substitute<double, 1>(m, n, upper, at, columns);
-        }
-    });
-}
-
 namespace {
 
 // `room`: the n x n matrix, n integers, then the right-hand sides, replaced by the solutions.
@@ -157,17 +68,20 @@ void solve(double *room, int64_t n, double *sides, int64_t columns) {
 
 std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
     const Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
-    const int64_t n = x.rows, lwork = kLapackBlock * n;
+    const int64_t n = x.rows, doubles = 2 * n * n + n;
+    const bool parallel = has_blocks(x);
     // LAPACK inverts the transpose, which gives the transpose of the inverse.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        int *swaps = reinterpret_cast<int *>(room + n * n), info = 0;
-        double *work = room + n * n + n;
-        const int size = int(n), work_size = int(lwork);
-        x.load(room, a.pointer<void>(1), i);
-        if (!factor_lu(lapack, room, size, swaps, 0)) return false;
-        lapack.dgetri(&size, room, &size, swaps, work, &work_size, &info);
-        if (info == 0) y.store(a.pointer<void>(0), i, room);
-        return info == 0;
+        return in_type_of(x, [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room), *inverse = matrix + n * n;
+            int *swaps = reinterpret_cast<int *>(inverse + n * n);
+            const LapackBlocks<T> blocks = {lapack, parallel};
+            x.load(matrix, a.pointer<void>(1), i);
+            if (!factor_lu(blocks, matrix, int(n), swaps, 0)) return false;
+            blocks.invert_lu(matrix, int(n), swaps, inverse);
+            y.store(a.pointer<void>(0), i, inverse);
+            return true;
+        });
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         double *sides = room + n * n + n;
@@ -176,8 +90,7 @@ std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
         solve(room, n, sides, n);
         y.store(a.pointer<void>(0), i, sides);
     };
-    return plan_with_lapack(x, kLapackLu, n * n + n + lwork, by_lapack, 2 * n * n + n,
-                            n * n * (n + 8), body);
+    return plan_with_lapack(x, kLapackLu, doubles, by_lapack, doubles, n * n * (n + 8), body);
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation) {
@@ -185,6 +98,7 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
     const Matrices x_columns = x.transposed(), m_columns = m.transposed();
     const Matrices b_columns = b.transposed();
     const int64_t n = m.rows, columns = b.columns, doubles = n * n + n + n * columns;
+    const bool parallel = has_blocks(m);
     auto by_substitution = [=](const Arguments &a, int64_t i, double *room) {
         double *sides = room + n * n + n;
         m.load(room, a.pointer<void>(1), i);
@@ -197,16 +111,18 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
     };
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         if (by_substitution(a, i, room)) return true;
-        int *swaps = reinterpret_cast<int *>(room + n * n), info = 0;
-        double *sides = room + n * n + n;
-        const int size = int(n), count = int(columns);
-        m_columns.load(room, a.pointer<void>(1), i);
-        b_columns.load(sides, a.pointer<void>(2), i);
-        if (!is_finite(sides, n * columns) || !factor_lu(lapack, room, size, swaps, 0))
-            return false;
-        lapack.dgetrs("N", &size, &count, room, &size, swaps, sides, &size, &info, 1);
-        if (info == 0) x_columns.store(a.pointer<void>(0), i, sides);
-        return info == 0;
+        return in_type_of(m, [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room), *sides = matrix + n * n;
+            int *swaps = reinterpret_cast<int *>(sides + n * columns);
+            const LapackBlocks<T> blocks = {lapack, parallel};
+            m_columns.load(matrix, a.pointer<void>(1), i);
+            b_columns.load(sides, a.pointer<void>(2), i);
+            if (!is_finite(sides, n * columns) || !factor_lu(blocks, matrix, int(n), swaps, 0))
+                return false;
+            blocks.solve_lu(matrix, int(n), swaps, sides, int(columns));
+            x_columns.store(a.pointer<void>(0), i, sides);
+            return true;
+        });
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         if (by_substitution(a, i, room)) return;
