@@ -202,18 +202,54 @@ def test_least_squares(sizes: tuple[int, ...], is_complex: bool) -> None:
 
 
 @pytest.mark.requires("host")
-def test_large_indefinite_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matrices that the host factors in panels have the same factors as small ones."""
-    a = values((2, 70, 70), False)
+@pytest.mark.parametrize("n", [30, 70])
+def test_large_indefinite_matrices(n: int) -> None:
+    """The kernels of real matrices, and LAPACK, give the factors that complex matrices have."""
+    a = values((2, n, n), False)
     a = a + np.swapaxes(a, -1, -2)
     a[0] -= np.diag(np.diag(a[0]))
-    a[1, 60:] = a[1, :, 60:] = 0
+    a[1, 20:] = a[1, :, 20:] = 0
     made = linalg.ldl_factor_ex(put(np.tril(a)))
-    monkeypatch.setattr(linalg._ldl, "_LARGE", 1000)
-    for one, other in zip(made, linalg.ldl_factor_ex(put(np.tril(a))), strict=True):
+    for one, other in zip(made, linalg.ldl_factor_ex(put(np.tril(a) + 0j)), strict=True):
         assert np.allclose(of(one), of(other))
-    assert of(made.info).tolist() == [0, 61]
+    assert of(made.info).tolist() == [0, 21]
     assert (of(made.pivots) < 0).any()
+
+
+@pytest.mark.requires("host")
+def test_pivots_of_zero() -> None:
+    """As in LAPACK: only what depends on the pivot is infinite, and wrong pivots do nothing."""
+    d, b = infinicore.tensor([[0.0, 0.0], [0.0, 2.0]]), infinicore.tensor([[1.0], [4.0]])
+    pivots = infinicore.tensor([1, 2], dtype=infinicore.int32)
+    assert linalg.ldl_solve(d, pivots, b).tolist() == [[np.inf], [2.0]]
+    assert linalg.lu_solve(d, pivots, b).tolist() == [[np.inf], [2.0]]
+    assert linalg.solve_triangular(d, b, upper=True).tolist() == [[np.inf], [2.0]]
+    far = infinicore.tensor([7, -9], dtype=infinicore.int32)
+    assert linalg.lu_solve(infinicore.eye(2), far, b).tolist() == b.tolist()
+    assert linalg.ldl_solve(infinicore.eye(2), abs(far), b).tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("sizes", [(40, 3), (2, 3, 40)])
+def test_pinv_by_the_triangular_factor(sizes: tuple[int, ...]) -> None:
+    x = values((*sizes[:-1], 2), False) @ values((*sizes[:-2], 2, sizes[-1]), False)
+    made = linalg._solvers._pinv_of_triangle(put(x), None, 1e-10)
+    assert np.allclose(of(made), np.linalg.pinv(x, rcond=1e-10))
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 4), (5, 2), (2, 3, 6), (0, 3, 3)])
+def test_values_only(sizes: tuple[int, ...]) -> None:
+    x = values(sizes, False)
+    assert np.allclose(of(linalg.svdvals(put(x))), np.linalg.svd(x, compute_uv=False))
+    if sizes[-1] == sizes[-2]:
+        for uplo in ("L", "U"):
+            assert np.allclose(of(linalg.eigvalsh(put(x), uplo)), np.linalg.eigvalsh(x, uplo))
+    half = infinicore.tensor(x, dtype=infinicore.float16)
+    assert linalg.svdvals(half).dtype is infinicore.float16
+    with pytest.raises(RuntimeError, match="svdvals: driver is 'qr'"):
+        linalg.svdvals(half, driver="qr")
+    if x.size:
+        x[..., 1, 0] = np.nan
+        assert np.isnan(of(linalg.svdvals(put(x)))).all()
 
 
 def test_empty_batches() -> None:

@@ -52,6 +52,17 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Values]]] = [
     ("svd", {"*B": (), "M": 220, "N": 192}, {}, {}),
     ("svd", {"*B": (2,), "M": 192, "N": 200}, {}, {}),
     ("eigh", {"*B": (), "N": 192}, {}, {}),
+    # Factors without vectors, and packed ones.
+    ("svdvals", {"*B": (), "M": 120, "N": 150}, {}, {}),
+    ("eigvalsh", {"*B": (2,), "N": 100}, {}, {}),
+    ("geqrf", {"*B": (), "M": 230, "N": 200}, {}, {}),
+    ("householder_product", {"*B": (), "M": 130, "N": 100, "K": 90}, {}, {}),
+    ("ormqr", {"*B": (2,), "M": 130, "N": 100, "K": 90, "P": 70}, {"transpose": 1}, {}),
+    ("ldl_factor", {"*B": (2,), "N": 100}, {}, {}),
+    ("ldl_solve", {"*B": (), "N": 100, "K": 70}, {}, {}),
+    ("lu_solve", {"*B": (2,), "N": 100, "K": 70}, {"transpose": 1}, {}),
+    ("solve_triangular", {"*B": (), "N": 170, "K": 70}, {"upper": 0, "unitriangular": 1}, {}),
+    ("solve_triangular", {"*B": (2,), "N": 161, "K": 3}, {"upper": 1, "unitriangular": 0}, {}),
     # Of many small matrices at a time, and complex ones.
     ("cholesky", {"*B": (3, 2), "N": 30}, {"upper": 0}, {}),
     ("cholesky", {"*B": (), "N": 40}, {"upper": 1}, {}),
@@ -110,6 +121,7 @@ def test_results(make: Maker, case: Any, dtype: str, layout: Any) -> None:
 CAPTURED = [
     CASES[0],
     CASES[6],
+    CASES[15],
     ("complex_qr", {"*B": (), "M": 50, "N": 48}, {}, {}),
     ("complex_eigh", {"*B": (2,), "N": 14}, {}, {}),
 ]

@@ -8,6 +8,8 @@ import infinicore
 from infinicore import _core, return_types
 from infinicore._function import traced
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
+from infinicore.functions.linalg import packed
 from infinicore.functions.linalg.eig import eig as _eig
 from infinicore.functions.linalg.linalg import _svd
 from infinicore.functions.linalg.reflectors import reflected
@@ -96,6 +98,10 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     >>> infinicore.linalg.eigvalsh(infinicore.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
     """
+    A = matrices("eigvalsh", A, True)
+    if packed.has_kernels(A):
+        expect(UPLO in ("L", "U"), "eigvalsh", "UPLO", repr(UPLO), "'L' or 'U'")
+        return into(out, packed.eigvalsh(A, UPLO))  # type: ignore[no-any-return]
     return into(out, eigh(A, UPLO).eigenvalues)  # type: ignore[no-any-return]
 
 
@@ -115,6 +121,11 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return into(out, return_types.linalg_qr(q, r))
 
 
+def _check_driver(function: str, driver: str | None) -> None:
+    if driver is not None and driver not in ("gesvd", "gesvdj", "gesvda"):
+        raise RuntimeError(f"{function}: driver is {driver!r}: expected gesvd, gesvdj or gesvda")
+
+
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> Any:
@@ -123,8 +134,7 @@ def svd(
     >>> infinicore.linalg.svd(infinicore.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
     """
-    if driver is not None and driver not in ("gesvd", "gesvdj", "gesvda"):
-        raise RuntimeError(f"svd: driver is {driver!r}: expected gesvd, gesvdj or gesvda")
+    _check_driver("svd", driver)
     return into(out, return_types.linalg_svd(*_svd(matrices("svd", A), not full_matrices)))
 
 
@@ -134,6 +144,10 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     >>> infinicore.linalg.svdvals(infinicore.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])
     """
+    A = matrices("svdvals", A)
+    _check_driver("svdvals", driver)
+    if packed.has_kernels(A):
+        return into(out, packed.svdvals(A))  # type: ignore[no-any-return]
     return into(out, svd(A, False, driver=driver).S)  # type: ignore[no-any-return]
 
 
@@ -147,6 +161,8 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
             [0., 1.]])
     """
     A = matrices("householder_product", A)
+    if packed.has_kernels(A):
+        return into(out, packed.householder_product(A, tau))  # type: ignore[no-any-return]
     return into(out, reflected(A, tau.to(A.dtype), None, False))  # type: ignore[no-any-return]
 
 

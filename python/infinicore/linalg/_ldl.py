@@ -1,24 +1,22 @@
 """LDL factors of symmetric and Hermitian matrices, which may be indefinite, by the Bunch-Kaufman
-method, as in LAPACK's sytrf and hetrf. All matrices of a batch are processed step by step
-together, except large ones, which are factored by panels on the host."""
+method, as in LAPACK's sytrf and hetrf. The CPU has kernels for real matrices; otherwise all
+matrices of a batch are processed step by step together."""
 
 from __future__ import annotations
 
 import math
-from array import array
 from typing import Any
 
 import infinicore
 from infinicore import return_types
 from infinicore._tensor import Tensor
-from infinicore.linalg._ldl_panels import Panels
+from infinicore.functions.linalg import packed
 from infinicore.linalg._matrices import conjugate, floats, into, matrices
 from infinicore.linalg._solvers import LinAlgError
 
 __all__ = ["ldl_factor", "ldl_factor_ex", "ldl_solve"]
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # limits the growth of elements
-_LARGE = 32  # from this size on, one matrix after the other is faster on the host
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -59,10 +57,6 @@ def _choice(A: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return infinicore.where(stays, own, place), infinicore.logical_not(is_single)
 
 
-def _on_host(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.numel() > 0 and not infinicore._core.is_recording()
-
-
 def _outer(a: Tensor, b: Tensor) -> Tensor:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
@@ -75,16 +69,6 @@ def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     if hermitian and A.dtype.is_complex:  # the diagonal is real
         A = A - infinicore.diag_embed(infinicore.diagonal(A, 0, 1, 2).imag * 1j)
     A = A + turned(infinicore.tril(A, -1).transpose(1, 2))
-    if n >= _LARGE and _on_host(A) and not A.dtype.is_complex:
-        each = [Panels(A[i], _ALPHA) for i in range(count)]
-        packed = infinicore.stack([one.packed for one in each])
-        places, zeros = [one.pivots for one in each], [one.info for one in each]
-        number = infinicore.int32
-        return (
-            packed,
-            infinicore.tensor(places, dtype=number),
-            infinicore.tensor(zeros, dtype=number),
-        )
     made = infinicore.zeros_like(A)
     pivots = infinicore.zeros((count, n), dtype=infinicore.int64, device=A.device)
     info = pivots.sum(1)
@@ -177,11 +161,15 @@ def ldl_factor_ex(
 def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> list[Tensor]:
     A = matrices(name, A, True)
     batch, n = A.shape[:-2], A.shape[-1]
-    packed, pivots, info = _factors(_wide(A).reshape((math.prod(batch), n, n)), hermitian)
-    info = info.reshape(tuple(batch))
+    if packed.has_kernels(A):
+        made, pivots, info = packed.ldl_factor(A)
+    else:
+        made, pivots, info = _factors(_wide(A).reshape((math.prod(batch), n, n)), hermitian)
+        made = made.to(A.dtype).reshape(tuple(A.shape))
+        pivots, info = pivots.reshape((*batch, n)), info.reshape(tuple(batch))
     if check_errors and not infinicore._core.is_recording() and bool(info.any()):
         raise LinAlgError(f"{name}: a pivot is 0")
-    return [packed.to(A.dtype).reshape(tuple(A.shape)), pivots.reshape((*batch, n)), info]
+    return [made, pivots, info]
 
 
 def ldl_solve(
@@ -194,90 +182,15 @@ def ldl_solve(
     [[1.0], [1.0]]
     """
     LD, B = matrices("ldl_solve", LD, True, "LD"), floats(B)
+    if packed.has_kernels(LD) and not B.dtype.is_complex:
+        return into(out, packed.ldl_solve(LD, pivots, B))  # type: ignore[no-any-return]
     shape = infinicore.broadcast_shapes(tuple(LD.shape[:-2]), tuple(B.shape[:-2]))
     count, n, columns = math.prod(shape), LD.shape[-1], B.shape[-1]
-    packed = _wide(LD).expand(*shape, n, n).reshape((count, n, n))
+    factors = _wide(LD).expand(*shape, n, n).reshape((count, n, n))
     swaps = pivots.to(infinicore.int64).expand(*shape, n).reshape((count, n))
     x = _wide(B).expand(*shape, n, columns).reshape((count, n, columns))
-    made = (_solved_on_host if _on_host(LD) else _solved)(packed, swaps, x, hermitian)
+    made = _solved(factors, swaps, x, hermitian)
     return into(out, made.to(B.dtype).reshape((*shape, n, columns)))  # type: ignore[no-any-return]
-
-
-def _solved_on_host(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:
-    """`_solved` with all exchanges applied first: the columns of L then have the same order, and A
-    = P @ L @ D @ L.mT @ P.mT with triangular L."""
-    n = LD.shape[-1]
-    turned = conjugate if hermitian else (lambda each: each)
-    places, orders, begins = array("q"), array("q"), array("b")
-    for swaps in pivots.tolist():
-        own_places, own_order, own_begins = _exchanges(swaps)
-        places.extend(own_places)
-        orders.extend(own_order)
-        begins.extend(own_begins)
-    count = LD.shape[0]
-    order, place = (
-        infinicore.frombuffer(each, dtype=infinicore.int64) for each in (orders, places)
-    )
-    pair = infinicore.frombuffer(begins, dtype=infinicore.int8).reshape((count, n)) != 0
-    place = place.reshape((count, n, n)).transpose(1, 2).contiguous()
-    below = infinicore.tril(LD, -1)
-    corner = infinicore.zeros_like(LD[:, :, 0])  # entries of D below its diagonal
-    diagonal = infinicore.diagonal(LD, 0, 1, 2).contiguous()
-    if n > 1:
-        beside = infinicore.diagonal(LD, -1, 1, 2)
-        corner[:, :-1] = infinicore.where(pair[:, :-1], beside, infinicore.zeros_like(beside))
-        infinicore.diagonal(below, -1, 1, 2).copy_(beside - corner[:, :-1])
-    lower = infinicore.gather(below, 1, place)
-    across = order.reshape((count, n, 1)).expand(*x.shape).contiguous()
-    solve = infinicore.linalg.solve_triangular
-    y = solve(lower, infinicore.gather(x, 1, across), upper=False, unitriangular=True)
-    y = _blocks_solved(diagonal, corner, pair, y, turned)
-    y = solve(turned(lower.transpose(1, 2)), y, upper=True, unitriangular=True)
-    return infinicore.scatter(y, 1, across, y)
-
-
-def _exchanges(swaps: list[int]) -> tuple[array[int], array[int], array[int]]:
-    """For each column of L the rows in their final order, the order of all rows, and which columns
-    begin a block of two."""
-    n = len(swaps)
-    begins = array("b", bytes(n))
-    for k in range(n):
-        begins[k] = swaps[k] < 0 and not (k and begins[k - 1])
-    order = array("q", range(n))
-    where = array("q", range(n))  # the position of each row in `order`
-    columns = [order] * n
-    for k in range(n - 1, -1, -1):
-        columns[k] = order[:]
-        # In a block the second row is exchanged before both of its columns are computed.
-        place = k
-        other = abs(swaps[k]) - 1
-        if begins[k]:
-            columns[k] = columns[k + 1]
-            continue
-        if other != place:
-            one, two = where[place], where[other]
-            order[one], order[two] = other, place
-            where[place], where[other] = two, one
-    merged = array("q")
-    for column in columns:
-        merged.extend(column)
-    return merged, order, begins
-
-
-def _blocks_solved(
-    diagonal: Tensor, corner: Tensor, pair: Tensor, y: Tensor, turned: Any
-) -> Tensor:
-    """Divides y by D, whose blocks have one or two rows."""
-    single = y / diagonal.unsqueeze(-1)
-    n = y.shape[1]
-    if n == 1 or not bool(pair.any()):
-        return single
-    a, d, b = (each.unsqueeze(-1) for each in (diagonal[:, :-1], diagonal[:, 1:], corner[:, :-1]))
-    c, one, two, begins = turned(b), y[:, :-1], y[:, 1:], pair[:, :-1].unsqueeze(-1)
-    scale = infinicore.where(begins, a * d - b * c, infinicore.ones_like(a))
-    single[:, :-1] = infinicore.where(begins, (one * d - two * c) / scale, single[:, :-1])
-    single[:, 1:] = infinicore.where(begins, (two * a - one * b) / scale, single[:, 1:])
-    return single
 
 
 def _solved(LD: Tensor, pivots: Tensor, x: Tensor, hermitian: bool) -> Tensor:

@@ -9,6 +9,7 @@ import infinicore
 from infinicore import _core, return_types
 from infinicore._function import traced
 from infinicore._tensor import Tensor
+from infinicore.functions.linalg import packed
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint as _adjoint
 from infinicore.linalg._matrices import into, matrices
@@ -85,19 +86,19 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return into(out, unpacked(*lu_factor(A, pivot=pivot)))
 
 
-def unpacked(packed: Tensor, pivots: Tensor) -> Any:
+def unpacked(LU: Tensor, pivots: Tensor) -> Any:
     """P, L and U from the results of `lu_factor`."""
-    return _unpacked(packed, permutation(pivots, packed.shape[-2]))
+    return _unpacked(LU, permutation(pivots, LU.shape[-2]))
 
 
 @traced
-def _unpacked(packed: Tensor, order: Tensor) -> Any:
-    m, n = packed.shape[-2:]
+def _unpacked(LU: Tensor, order: Tensor) -> Any:
+    m, n = LU.shape[-2:]
     k = min(m, n)
-    one = infinicore.eye(m, k, dtype=packed.dtype, device=packed.device)
-    lower = infinicore.tril(packed[..., :k], -1) + one
-    upper = infinicore.triu(packed[..., :k, :])
-    rows = infinicore.eye(m, dtype=packed.dtype, device=packed.device)
+    one = infinicore.eye(m, k, dtype=LU.dtype, device=LU.device)
+    lower = infinicore.tril(LU[..., :k], -1) + one
+    upper = infinicore.triu(LU[..., :k, :])
+    rows = infinicore.eye(m, dtype=LU.dtype, device=LU.device)
     turned = infinicore.index_select(rows, 0, order.reshape(-1)).reshape((*order.shape, m))
     return return_types.linalg_lu(turned.transpose(-1, -2).contiguous(), lower, upper)
 
@@ -118,6 +119,8 @@ def lu_solve(
     >>> infinicore.linalg.lu_solve(lu, pivots, infinicore.ones(2, 1)).tolist()
     [[1.0], [1.0]]
     """
+    if packed.has_kernels(LU) and not B.dtype.is_complex:
+        return into(out, packed.lu_solve(LU, pivots, B, left, adjoint))  # type: ignore[no-any-return]
     if not left:
         turned = lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)
         return into(out, _adjoint(turned).contiguous())  # type: ignore[no-any-return]

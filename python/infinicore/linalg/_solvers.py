@@ -9,6 +9,7 @@ import infinicore
 from infinicore import _core, return_types
 from infinicore._function import traced
 from infinicore._tensor import Tensor
+from infinicore.functions.linalg import packed
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint, eps, floats, into, matrices
 
@@ -26,6 +27,9 @@ __all__ = [
     "solve_ex",
     "solve_triangular",
 ]
+
+
+_LONG = 8  # so many times as long as wide, singular values are faster by a QR factorisation
 
 
 class LinAlgError(RuntimeError):
@@ -165,14 +169,16 @@ def solve_triangular(
     >>> infinicore.linalg.solve_triangular(one, infinicore.ones(2, 1), upper=True).tolist()
     [[1.0], [1.0]]
     """
-    A = matrices("solve_triangular", A, True)
+    A, B = matrices("solve_triangular", A, True), floats(B)
+    if packed.has_kernels(A) and not B.dtype.is_complex:
+        return into(out, packed.solve_triangular(A, B, upper, left, unitriangular))  # type: ignore[no-any-return]
     triangle = infinicore.triu if upper else infinicore.tril
     if unitriangular:
         one = infinicore.eye(A.shape[-1], dtype=A.dtype, device=A.device)
         A = triangle(A, 1 if upper else -1) + one
     else:
         A = triangle(A)
-    return into(out, infinicore.solve(A, floats(B), left=left))  # type: ignore[no-any-return]
+    return into(out, infinicore.solve(A, B, left=left))  # type: ignore[no-any-return]
 
 
 def _limit(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
@@ -240,12 +246,26 @@ def pinv(
         inverse = infinicore.where(kept, 1 / w, infinicore.zeros_like(w))
         made = infinicore.matmul(v * inverse.unsqueeze(-2), adjoint(v))
         return into(out, made)  # type: ignore[no-any-return]
+    m, n = A.shape[-2:]
+    if A.device.type != "cpu" and max(m, n) >= _LONG * min(m, n):
+        if rtol is None and (atol is None or not _positive(atol)):
+            rtol = max(m, n) * eps(A)
+        return into(out, _pinv_of_triangle(A, atol, rtol))  # type: ignore[no-any-return]
     u, s, vh = infinicore.linalg.svd(A, full_matrices=False)
     limit = _limit(A, s, atol, rtol)
     zero = infinicore.zeros_like(s)
     inverse = infinicore.where(s > limit.unsqueeze(-1), 1 / s, zero)
     made = infinicore.matmul(adjoint(vh) * inverse.unsqueeze(-2), adjoint(u))
     return into(out, made)  # type: ignore[no-any-return]
+
+
+def _pinv_of_triangle(A: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """`pinv` of tall or wide matrices: the singular values are those of the triangular factor."""
+    tall = A.shape[-2] >= A.shape[-1]
+    q, r = infinicore.qr(A if tall else adjoint(A))
+    made = pinv(r, atol=atol, rtol=rtol)
+    product = infinicore.matmul
+    return product(made, adjoint(q)) if tall else product(q, adjoint(made))  # type: ignore[no-any-return]
 
 
 def matrix_exp(A: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kit.drawing import Draw, Rules, Shape
+from spec.operators import REGISTRY
 
 from .values import normal
 
@@ -99,6 +100,59 @@ def check_eigh(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     assert (np.diff(w) >= 0).all()
     orthonormal(draw, "v", v)
     near(draw, "v w v^T", (v * w[..., None, :]) @ np.swapaxes(v, -1, -2), whole, sizes(whole))
+
+
+def check_geqrf(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    scale = sizes(inputs["x"])
+    near(draw, "a", got["a"], expected["a"], scale * inputs["x"].shape[-2], 64.0)
+    near(draw, "tau", got["tau"], expected["tau"], 1.0, 256.0)
+
+
+def short(draw: Draw, shape: Shape) -> Any:
+    """Vectors of reflections whose products do not grow."""
+    return draw.normal(shape) / (4 * shape[-2] ** 0.5 + 1)
+
+
+def near_one(draw: Draw, shape: Shape) -> Any:
+    return draw.rng.uniform(0.5, 1.5, shape)
+
+
+def check_ldl_factor(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    ld, pivots, a = got["ld"], got["pivots"].astype(int), inputs["a"]
+    n = a.shape[-1]
+    assert (np.triu(ld, 1) == 0).all()
+    for place in np.ndindex(a.shape[:-2]):
+        # A x for the columns x of the identity, by the factors.
+        x = np.eye(n)
+        solved = REGISTRY["ldl_solve"].definition(ld[place], pivots[place], x)
+        full = np.tril(a[place]) + np.tril(a[place], -1).T
+        if np.linalg.cond(full) < 1e4:
+            near(draw, "a x", full @ solved, x, np.abs(full).max() * np.abs(solved).max() * n)
+        assert got["infos"][place] == 0
+
+
+def signed_pivots(draw: Draw, shape: Shape) -> Any:
+    """Exchanges with later rows, of blocks of one and two rows."""
+    made = np.zeros(shape)
+    for place in np.ndindex(shape[:-1]):
+        k, n = 0, shape[-1]
+        while k < n:
+            two = 2 if k + 1 < n and draw.rng.random() < 0.4 else 1
+            other = int(draw.rng.integers(k + two - 1, n)) + 1
+            made[(*place, slice(k, k + two))] = other if two == 1 else -other
+            k += two
+    return made
+
+
+def later_rows(draw: Draw, shape: Shape) -> Any:
+    n = shape[-1]
+    return draw.rng.integers(np.broadcast_to(np.arange(n), shape), n) + 1
+
+
+def dominant(draw: Draw, shape: Shape) -> Any:
+    """Triangles, and blocks of two rows, that are well conditioned."""
+    n = shape[-1]
+    return draw.normal(shape) / n + np.eye(n) * draw.rng.choice([-2.0, 2.0], (*shape[:-2], 1, 1))
 
 
 def whole(parts: Any, name: str) -> Any:
@@ -221,6 +275,37 @@ CASES: dict[str, Rules] = {
     "qr": matrices(check_qr, sizes=("M",)),
     "svd": matrices(check_svd, sizes=("M",)),
     "eigh": matrices(check_eigh),
+    "svdvals": matrices(None, sizes=("M",), noise=64.0),
+    "eigvalsh": matrices(None, noise=64.0),
+    "geqrf": matrices(check_geqrf, sizes=("M",)),
+    "householder_product": matrices(
+        None, sizes=("M", "K"), values={"a": short, "tau": near_one}, noise=64.0
+    ),
+    "ormqr": matrices(
+        None,
+        sizes=("M", "K", "P"),
+        attributes={"transpose": (0, 1)},
+        values={"a": short, "tau": near_one},
+        noise=64.0,
+    ),
+    "ldl_factor": matrices(check_ldl_factor),
+    "ldl_solve": matrices(
+        None, sizes=("K",), values={"ld": dominant, "pivots": signed_pivots}, noise=64.0
+    ),
+    "lu_solve": matrices(
+        None,
+        sizes=("K",),
+        attributes={"transpose": (0, 1)},
+        values={"lu": dominant, "pivots": later_rows},
+        noise=64.0,
+    ),
+    "solve_triangular": matrices(
+        None,
+        sizes=("K",),
+        attributes={"upper": (0, 1), "unitriangular": (0, 1)},
+        values={"a": dominant},
+        noise=64.0,
+    ),
     "lu_factor": matrices(check_lu_factor, sizes=("M",)),
     "complex_inverse": matrices(check_complex_inverse),
     "complex_solve": matrices(check_complex_solve, sizes=("K",)),

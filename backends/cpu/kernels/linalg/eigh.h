@@ -12,6 +12,7 @@ constexpr double kNegligible = 1e-19;  // relative to the largest element
 
 struct Eigh {
     int64_t n;
+    bool vectors = true;
 
     int64_t doubles() const { return 2 * n * n + 7 * n; }
 
@@ -128,7 +129,7 @@ struct Eigh {
                     g = c * next - b;
                     cs[2 * i] = c, cs[2 * i + 1] = s;
                 }
-                turn_rows(room, i + 1, last);
+                if (vectors) turn_rows(room, i + 1, last);
                 if (i >= k) continue;
                 d[k] -= p, e[k] = g, e[last] = 0;
             }
@@ -141,9 +142,11 @@ struct Eigh {
         for (int64_t i = 0; i < n; ++i)
             for (int64_t k = 0; k < i; ++k) m[k * n + i] = m[i * n + k];
         make_tridiagonal(room);
-        make_q(rows, n, n, m, n, tau(room), line(room), 1);
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t k = 0; k < i; ++k) std::swap(rows[i * n + k], rows[k * n + i]);
+        if (vectors) {
+            make_q(rows, n, n, m, n, tau(room), line(room), 1);
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t k = 0; k < i; ++k) std::swap(rows[i * n + k], rows[k * n + i]);
+        }
         if (!make_diagonal(room)) {
             const double nan = std::numeric_limits<double>::quiet_NaN();
             std::fill(d, d + n, nan);
@@ -156,7 +159,7 @@ struct Eigh {
         std::stable_sort(order, order + n, [=](int64_t a, int64_t b) { return d[a] < d[b]; });
         for (int64_t i = 0; i < n; ++i) {
             sorted[i] = d[order[i]];
-            std::copy(rows + order[i] * n, rows + order[i] * n + n, m + i * n);
+            if (vectors) std::copy(rows + order[i] * n, rows + order[i] * n + n, m + i * n);
         }
         std::copy(sorted, sorted + n, d);
         return true;

@@ -203,8 +203,8 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
     } else {
         svd.finish();
         __syncthreads();
-        store_matrix(p.y, index, svd.m);
+        if (p.y.data) store_matrix(p.y, index, svd.m);
         store_matrix(p.z, index, svd.values);
-        store_matrix(p.w, index, svd.sorted);
+        if (p.w.data) store_matrix(p.w, index, svd.sorted);
     }
 }

@@ -264,7 +264,24 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation, Device &device) {
                                   rows * columns + rows * count + count});
 }
 
+// The values only: by our own kernel, which computes the vectors but does not store them.
+std::unique_ptr<Plan> plan_svdvals(const Operation &operation, Device &device) {
+    L params = {};
+    params.z = matrices_of(operation.tensor(0), 1), params.x = matrices_of(operation.tensor(1), 2);
+    if (params.x.rows < params.x.columns) params.x = transposed(params.x);
+    const int64_t rows = params.x.rows, columns = params.x.columns;
+    if (columns == 0) return make_empty_plan();
+    const int64_t doubles = 2 * rows * columns + 3 * columns * columns + 3 * columns + 1;
+    return plan_blocks(device, {Source("linalg/svd.cuh"),
+                                params,
+                                {{&L::z, 0}, {&L::x, 1}},
+                                operation.tensor(0).dtype,
+                                doubles,
+                                4});
+}
+
 std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
+    if (operation.is("svdvals")) return plan_svdvals(operation, device);
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.z = matrices_of(operation.tensor(1), 1);
     params.w = matrices_of(operation.tensor(2), 2), params.x = matrices_of(operation.tensor(3), 2);
@@ -287,7 +304,21 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
          4});
 }
 
+std::unique_ptr<Plan> plan_eigvalsh(const Operation &operation, Device &device) {
+    L params = {};
+    params.y = matrices_of(operation.tensor(0), 1), params.x = matrices_of(operation.tensor(1), 2);
+    const int64_t n = params.x.rows;
+    if (n == 0) return make_empty_plan();
+    return plan_blocks(device, {Source("linalg/eigh.cuh"),
+                                params,
+                                {{&L::y, 0}, {&L::x, 1}},
+                                operation.tensor(0).dtype,
+                                2 * n * n + 6 * n,
+                                3});
+}
+
 std::unique_ptr<Plan> plan_eigh(const Operation &operation, Device &device) {
+    if (operation.is("eigvalsh")) return plan_eigvalsh(operation, device);
     L params = {};
     params.y = matrices_of(operation.tensor(0), 1);
     params.z = transposed(matrices_of(operation.tensor(1), 2));

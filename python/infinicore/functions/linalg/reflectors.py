@@ -9,6 +9,7 @@ import infinicore
 from infinicore._function import traced, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, need_tensor
+from infinicore.functions.linalg import packed
 
 
 class Reflectors(NamedTuple):
@@ -45,35 +46,6 @@ def _reflector(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return rest, tau, beta
 
 
-def _by_factors(input: Tensor) -> Reflectors | None:
-    """The reflectors of Q and R: the first columns of Q - 1 are -V T V^H, whose factors are V and a
-    triangle with -tau on its diagonal. None where rows would be exchanged."""
-    on_host = input.device.type == "cpu" and not infinicore._core.is_recording()
-    if input.dtype not in (infinicore.float32, infinicore.float64) or not on_host:
-        return None
-    if not input.numel():
-        return None
-    q, r = infinicore.qr(input.to(infinicore.float64))
-    rows, count = q.shape[-2:]
-    one = infinicore.eye(rows, count, dtype=q.dtype)
-    factors, pivots = infinicore.linalg.lu_factor(q - one)
-    own = infinicore.arange(1, count + 1, dtype=pivots.dtype)
-    if not bool((pivots == own).all()):
-        return None
-    tau = -infinicore.diagonal(factors, 0, -2, -1)
-    # It is 0, but for rounding errors, or 1 to 2.
-    real = tau > 0.5
-    tau = infinicore.where(real, tau, 0)
-    below = infinicore.where(real.unsqueeze(-2), infinicore.tril(factors, -1), 0)
-    upper, rest = r[..., :count], r[..., count:]
-    if rows > count:
-        below[..., :count, :] += upper
-        made = below
-    else:
-        made = infinicore.cat([below + upper, rest], -1)
-    return Reflectors(made.to(input.dtype), tau.to(input.dtype))
-
-
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """QR factors in LAPACK's form: R in the upper triangle, and below it the reflectors whose
     product is Q, with their factors `tau`.
@@ -85,8 +57,8 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     need_tensor("geqrf", "input", input)
     expect(input.ndim >= 2, "geqrf", "input.ndim", input.ndim, "2 or more")
     rows, columns = input.shape[-2:]
-    found = _by_factors(input)
-    if found is not None:
+    if packed.has_kernels(input):
+        found = Reflectors(*packed.geqrf(input))
         return found if out is None else write("geqrf", out, found)
     a = input.clone()
     taus = []
@@ -112,8 +84,8 @@ def reflected(a: Tensor, tau: Tensor, other: Tensor | None, transpose: bool) -> 
     """
     rows, count = a.shape[-2], tau.shape[-1]
     kind, columns = a.dtype, a.shape[-1] if other is None else other.shape[-1]
-    if a.device.type == "cpu":  # reflectors that are not orthogonal may lose digits
-        wide = infinicore.complex128 if kind.is_complex else infinicore.float64
+    if a.device.type == "cpu":  # complex; reflectors that are not orthogonal may lose digits
+        wide = infinicore.complex128
         a, tau, other = a.to(wide), tau.to(wide), other if other is None else other.to(wide)
     eye = functools.partial(infinicore.eye, dtype=a.dtype, device=a.device)
     if other is None:
@@ -157,7 +129,9 @@ def ormqr(
     expect(fits, "ormqr", "the last size of tau", count, f"at most {input.shape[-1]}")
     lead = tuple(input.shape[:-2])
     expect_shape(tuple(tau.shape[:-1]) == lead, "ormqr", "tau", tau, f"{lead} in front")
-    if left:
+    if packed.has_kernels(input):
+        made = packed.ormqr(input, tau, other, left, transpose)
+    elif left:
         made = reflected(input, tau, other, transpose)
     else:
         made = _adjoint(reflected(input, tau, _adjoint(other), not transpose)).contiguous()

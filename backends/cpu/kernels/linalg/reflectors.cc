@@ -1,0 +1,94 @@
+// geqrf: QR factors as reflectors; householder_product and ormqr: their product.
+#include "linalg/lapack_blocks.h"
+#include "linalg/qr.h"
+
+namespace infini::cpu {
+namespace {
+
+std::unique_ptr<Plan> plan_geqrf(const Operation &operation) {
+    const Matrices made(operation.tensor(0), 2), tau(operation.tensor(1), 1);
+    const Matrices x(operation.tensor(2), 2);
+    const Matrices made_columns = made.transposed(), x_columns = x.transposed();
+    const int64_t rows = x.rows, columns = x.columns, count = std::min(rows, columns);
+    const int64_t lwork = kLapackBlock * columns;
+    const bool parallel = has_blocks(x);
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        return in_type_of(x, [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room), *factors = matrix + x.size();
+            x_columns.load(matrix, a.pointer<void>(2), i);
+            if (!is_finite(matrix, x.size())) return false;
+            const LapackBlocks<T> blocks = {lapack, parallel};
+            blocks.factor_qr(matrix, int(rows), int(columns), factors, factors + count);
+            made_columns.store(a.pointer<void>(0), i, matrix);
+            tau.store(a.pointer<void>(1), i, factors);
+            return true;
+        });
+    };
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        double *factors = room + x.size();
+        x.load(room, a.pointer<void>(2), i);
+        factor_qr(room, rows, columns, factors, factors + count);
+        made.store(a.pointer<void>(0), i, room);
+        tau.store(a.pointer<void>(1), i, factors);
+    };
+    return plan_with_lapack(x, kLapackQr, x.size() + count + lwork, by_lapack,
+                            x.size() + count + columns, x.size() * (count + 8), body);
+}
+
+// Q c, or Q^T c; without c the first columns of Q.
+std::unique_ptr<Plan> plan_product(const Operation &operation, bool has_c, bool transpose) {
+    const Matrices y(operation.tensor(0), 2), m(operation.tensor(1), 2);
+    const Matrices tau(operation.tensor(2), 1), c(operation.tensor(has_c ? 3 : 0), 2);
+    const Matrices y_columns = y.transposed(), m_columns = m.transposed();
+    const Matrices c_columns = c.transposed();
+    const int64_t rows = y.rows, columns = y.columns, k = tau.columns;
+    const int64_t doubles = m.size() + y.size() + k + columns;
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        return in_type_of(m, [&]<class T>(T) {
+            T *matrix = reinterpret_cast<T *>(room), *made = matrix + m.size();
+            T *factors = made + y.size();
+            const LapackBlocks<T> blocks = {lapack, true};
+            m_columns.load(matrix, a.pointer<void>(1), i);
+            tau.load(factors, a.pointer<void>(2), i);
+            if (has_c) {
+                c_columns.load(made, a.pointer<void>(3), i);
+                for_column_blocks(0, int(columns), [&](int begin, int end) {
+                    blocks.reflect(transpose ? "T" : "N", int(rows), end - begin, int(k), matrix,
+                                   int(rows), factors, made + begin * rows, int(rows));
+                });
+            } else {
+                blocks.make_q(made, int(rows), int(columns), matrix, int(k), factors);
+            }
+            y_columns.store(a.pointer<void>(0), i, made);
+            return true;
+        });
+    };
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        double *made = room + m.size(), *factors = made + y.size(), *line = factors + k;
+        m.load(room, a.pointer<void>(1), i);
+        tau.load(factors, a.pointer<void>(2), i);
+        if (has_c)
+            c.load(made, a.pointer<void>(3), i);
+        else
+            set_identity(made, rows, columns);
+        for (int64_t step = 0; step < k; ++step) {
+            const int64_t at = transpose ? step : k - 1 - step, first = has_c ? 0 : at;
+            reflect({made + at * columns + first, columns}, rows - at, columns - first,
+                    room + at * m.columns + at, m.columns, factors[at], line);
+        }
+        y.store(a.pointer<void>(0), i, made);
+    };
+    return plan_with_lapack(m, kLapackQr, doubles, by_lapack, doubles,
+                            rows * (columns + 1) * (2 * k + 2), body);
+}
+
+std::unique_ptr<Plan> plan_reflectors(const Operation &operation) {
+    if (operation.is("geqrf")) return plan_geqrf(operation);
+    if (operation.is("householder_product")) return plan_product(operation, false, false);
+    return plan_product(operation, true, operation.integer(0) != 0);
+}
+
+INFINI_KERNEL("reflectors", plan_reflectors);
+
+}  // namespace
+}  // namespace infini::cpu
