@@ -111,18 +111,17 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
     };
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         if (by_substitution(a, i, room)) return true;
-        return in_type_of(m, [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room), *sides = matrix + n * n;
-            int *swaps = reinterpret_cast<int *>(sides + n * columns);
-            const LapackBlocks<T> blocks = {lapack, parallel};
-            m_columns.load(matrix, a.pointer<void>(1), i);
-            b_columns.load(sides, a.pointer<void>(2), i);
-            if (!is_finite(sides, n * columns) || !factor_lu(blocks, matrix, int(n), swaps, 0))
-                return false;
-            blocks.solve_lu(matrix, int(n), swaps, sides, int(columns));
-            x_columns.store(a.pointer<void>(0), i, sides);
-            return true;
-        });
+        // In double precision also for F32, as the built-in kernels: matrices may be ill-conditioned.
+        double *sides = room + n * n;
+        int *swaps = reinterpret_cast<int *>(sides + n * columns);
+        const LapackBlocks<double> blocks = {lapack, parallel};
+        m_columns.load(room, a.pointer<void>(1), i);
+        b_columns.load(sides, a.pointer<void>(2), i);
+        if (!is_finite(sides, n * columns) || !factor_lu(blocks, room, int(n), swaps, 0))
+            return false;
+        blocks.solve_lu(room, int(n), swaps, sides, int(columns));
+        x_columns.store(a.pointer<void>(0), i, sides);
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         if (by_substitution(a, i, room)) return;
