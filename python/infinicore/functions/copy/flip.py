@@ -63,8 +63,7 @@ def _rot90(input: Tensor, k: int, dims: Any) -> Tensor:
     if turns == 2:
         return emit("flip", input, dim=[one, two])
     if turns:
-        flipped = emit("flip", input, dim=[two if turns == 1 else one])
-        return emit("rearrange", flipped.transpose(one, two))
+        return emit("flip", input.transpose(one, two), dim=[one if turns == 1 else two])
     return emit("rearrange", input)
 
 
