@@ -31,10 +31,8 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     tensor([ 0.0000, -1.5000])
     """
     expect(lambd >= 0, "softshrink", "lambd", lambd, "0 or more")
-    far = emit("greater", emit("abs", input), float(lambd))
-    step = emit("mul", emit("sign", input), float(lambd))
-    # Not a plain 0, so that NaN is preserved.
-    return emit("where", far, emit("sub", input, step), emit("mul", input, 0.0), out=out)
+    near = emit("hardtanh", input, min_val=-float(lambd), max_val=float(lambd))
+    return emit("sub", input, near, out=out)
 
 
 @function
