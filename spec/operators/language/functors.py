@@ -33,6 +33,7 @@ template <class V>
 struct {name} {{
     static constexpr int kInputs = {expression.inputs}, kOutputs = {expression.outputs};
     static constexpr int kShared = {expression.shared}, kCost = {expression.cost};
+    static constexpr bool kSelects = {str(expression.selects).lower()};
     INFINI_SIMD static void eval([[maybe_unused]] const V *x, V *y) {{
 {body}
     }}

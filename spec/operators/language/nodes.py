@@ -24,8 +24,11 @@ COPY = 1  # flags
 # For integers: functions whose result needs no more bits than the arguments, and functions whose
 # low result bits depend only on the low argument bits.
 _BITS = frozenset({"bitand", "bitor", "bitxor", "where"})
-_EXACT = _BITS | {"maximum", "minimum", "fmax", "fmin"} | TRUTHS
+_EXACT = _BITS | {"maximum", "minimum", "fmax", "fmin", "rshift", "fmod", "mod"} | TRUTHS
 _WRAPPING = _BITS | {"add", "sub", "mul", "neg", "bitnot"}
+# Functions whose result is an argument, perhaps with another sign, or a whole number close to it.
+_SELECTING = TRUTHS | {"where", "absolute", "neg", "maximum", "minimum", "fmax", "fmin"}
+_SELECTING |= {"floor", "ceil", "trunc", "nearest"}
 
 
 class FlatNode(NamedTuple):
@@ -72,13 +75,26 @@ class Expression:
             if op == CONSTANT:
                 if value != int(value) or not 0 <= value < 128:
                     return False
-            elif op == "absolute" or op == "where":
+            elif op in ("absolute", "where"):
                 if not known[0]:
+                    return False
+            elif op in ("lshift", "floordiv"):
+                if not all(known):
                     return False
             elif op != INPUT and op not in _WRAPPING and not (op in _EXACT and all(known)):
                 return False
             exact.append(op in (INPUT, CONSTANT) or (op in _EXACT and all(known)))
         return True
+
+    @property
+    def selects(self) -> bool:
+        """Whether every result is a number of the tensors' type, so that it need not be rounded."""
+        constants = (node.value for node in self.nodes if node.op == CONSTANT)
+        return (
+            self.shared == 0
+            and self.functions <= _SELECTING
+            and all(value == int(value) and abs(value) <= 256 for value in constants)
+        )
 
     @property
     def cost(self) -> int:

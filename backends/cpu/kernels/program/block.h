@@ -7,6 +7,7 @@
 
 #include "convert.h"
 #include "functions.h"
+#include "math_division.h"
 #include "program/functor.h"
 
 namespace infini::cpu {
@@ -80,10 +81,21 @@ INFINI_SIMD void put_mask(boolean *p, M mask) {
     std::memcpy(p, &bytes, sizeof bytes);
 }
 
-template <class C, class T>
+INFINI_SIMD U16x upper_halves(F32 x) {
+#if defined(__ARM_NEON)
+    return U16x(vshrn_n_u32(as<uint32x4_t>(x), 16));
+#else
+    return __builtin_convertvector(as<U32>(x) >> 16, U16x);
+#endif
+}
+
+// `exact`: v is a number of type T, which needs no rounding.
+template <class C, bool exact, class T>
 INFINI_SIMD void put(T *p, Vec<C> v) {
     if constexpr (std::is_same_v<C, T>)
         store(p, v);
+    else if constexpr (std::is_same_v<T, bf16> && exact)
+        store(&p->bits, upper_halves(v));
     else if constexpr (std::is_same_v<T, boolean>)
         put_mask(p, v != Vec<C>{});
 #if defined(__ARM_NEON)
@@ -122,7 +134,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             const V x[kIn + 1] = {get(std::integral_constant<size_t, I>{}, at)..., V{}};
             V y[kOut];
             Functor::eval(x, y);
-            (put<C>(reinterpret_cast<To *>(b[O]) + at * kLanes, y[O]), ...);
+            (put<C, Functor::kSelects>(reinterpret_cast<To *>(b[O]) + at * kLanes, y[O]), ...);
         };
         // All inputs are read before any output is written, so that steps can be interleaved.
         [[maybe_unused]] auto several = [&](size_t at) {
@@ -132,7 +144,9 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
                 Functor::eval(x, y[u]);
             }
             for (int u = 0; u < kUnroll; ++u)
-                (put<C>(reinterpret_cast<To *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
+                (put<C, Functor::kSelects>(reinterpret_cast<To *>(b[O]) + (at + u) * kLanes,
+                                           y[u][O]),
+                 ...);
         };
         size_t full = n / kLanes;
         const size_t rest = n % kLanes;

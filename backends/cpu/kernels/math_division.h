@@ -1,0 +1,60 @@
+// Quotients and remainders of vectors of narrow integers, by division of floats.
+#pragma once
+
+#include "math_basic.h"
+
+namespace infini::cpu {
+namespace detail {
+
+// Integers that floats or doubles hold with bits to spare: a quotient is never rounded to a whole
+// number that it does not reach.
+template <class V>
+concept NarrowIntegers = kIsVector<V> && kIntegers<V> &&
+                         (sizeof(Element<V>) == 1 || std::is_same_v<Element<V>, int32_t>);
+
+// Applies f(dividend, divisor, quotient) to vectors of floats; the result is 0 for a divisor of 0.
+template <class V, class F>
+INFINI_SIMD V with_quotients(V a, V b, F f) {
+    using T = Element<V>;
+    using Wide = std::conditional_t<sizeof(T) == 1, F32, F64>;
+    using Part = Like<Wide, T>;
+    using Whole = Like<Wide, int32_t>;
+    constexpr size_t kParts = sizeof(V) / sizeof(Part);
+    Part parts[2][kParts];
+    std::memcpy(parts[0], &a, sizeof a);
+    std::memcpy(parts[1], &b, sizeof b);
+    auto wide = [](Part p) {
+        return __builtin_convertvector(__builtin_convertvector(p, Whole), Wide);
+    };
+#pragma GCC unroll 1
+    for (size_t i = 0; i < kParts; ++i) {
+        const Wide p = wide(parts[0][i]), q = wide(parts[1][i]);
+        const Wide y = select(q == Wide{}, Wide{}, f(p, q, Wide(p / q)));
+        parts[0][i] = __builtin_convertvector(__builtin_convertvector(y, Whole), Part);
+    }
+    std::memcpy(&a, parts[0], sizeof a);
+    return a;
+}
+
+}  // namespace detail
+
+template <detail::NarrowIntegers V>
+INFINI_SIMD V floordiv(V a, V b) {
+    return detail::with_quotients(a, b, [](auto, auto, auto quotient) {
+        const auto y = floor(quotient);
+        const auto most = broadcast<decltype(floor(quotient))>(0x1p31f);
+        return select(y == most, -most, y);  // the smallest integer divided by -1 wraps
+    });
+}
+template <detail::NarrowIntegers V>
+INFINI_SIMD V mod(V a, V b) {
+    return detail::with_quotients(
+        a, b, [](auto p, auto q, auto quotient) { return p - floor(quotient) * q; });
+}
+template <detail::NarrowIntegers V>
+INFINI_SIMD V fmod(V a, V b) {
+    return detail::with_quotients(
+        a, b, [](auto p, auto q, auto quotient) { return p - trunc(quotient) * q; });
+}
+
+}  // namespace infini::cpu
