@@ -4,8 +4,8 @@
 
 #include "program/fold_rows.h"
 #include "program/native_fold.h"
+#include "program/pack.h"
 #include "program/rows.h"
-#include "program/tile.h"
 
 namespace infini::cpu::program {
 namespace {
