@@ -22,9 +22,38 @@ INFINI_SIMD V quotient(V a, V b) {
     return a / b;
 }
 
+namespace detail {
+// x86 has no shifts of bytes: the compiler would shift them one by one.
+#if defined(__ARM_NEON)
+template <class V>
+inline constexpr bool kShiftsHalves = false;
+#else
+template <class V>
+inline constexpr bool kShiftsHalves = kIsVector<V> && sizeof(Element<V>) == 1;
+#endif
+
+// Applies a function of vectors of 16-bit integers to the two halves of a vector of bytes.
+template <class V, class F>
+INFINI_SIMD V in_halves(V a, V b, F f) {
+    using Wide = Vec<std::conditional_t<std::is_signed_v<Element<V>>, int16_t, uint16_t>>;
+    using Half = Like<Wide, Element<V>>;
+    struct Pair {
+        Half low, high;
+    };
+    const auto x = __builtin_bit_cast(Pair, a), y = __builtin_bit_cast(Pair, b);
+    auto one = [&](Half p, Half q) {
+        const Wide wide = f(cast<Wide>(p), cast<Wide>(q));
+        return cast<Half>(wide);
+    };
+    return __builtin_bit_cast(V, Pair{one(x.low, y.low), one(x.high, y.high)});
+}
+}  // namespace detail
+
 // A count that is negative or not below the number of bits shifts everything out.
 template <class V>
 INFINI_SIMD V shift_right(V a, V b) {
+    if constexpr (detail::kShiftsHalves<V>)
+        return detail::in_halves(a, b, [](auto p, auto q) { return shift_right(p, q); });
     using T = Element<V>;
     const V most = broadcast<V>(T(sizeof(T) * 8 - 1));
     if constexpr (std::is_signed_v<T>)
@@ -35,6 +64,8 @@ INFINI_SIMD V shift_right(V a, V b) {
 
 template <class V>
 INFINI_SIMD V shift_left(V a, V b) {
+    if constexpr (detail::kShiftsHalves<V>)
+        return detail::in_halves(a, b, [](auto p, auto q) { return shift_left(p, q); });
     using T = Element<V>;
     using U = Like<V, std::make_unsigned_t<T>>;
     const U count = as<U>(b), most = broadcast<U>(sizeof(T) * 8 - 1);
