@@ -320,6 +320,14 @@ def test_lu_outside() -> None:
     assert np.allclose(p @ lower @ upper, a)
 
 
+def test_unpacking_ignores_pivots_of_no_column() -> None:
+    """As torch: a matrix of 5 x 2 has two pivots."""
+    packed = infinicore.randn(3, 5, 2)
+    pivots = infinicore.tensor([[2, 5, 4, 5, 5]] * 3, dtype=infinicore.int32)
+    few, many = (infinicore.lu_unpack(packed, each)[0] for each in (pivots[:, :2], pivots))
+    assert few.tolist() == many.tolist()
+
+
 def test_info_counts_pivots_and_minors() -> None:
     """LAPACK's 1-based numbers: of the zero pivot, of the minor that is not positive."""
     a = infinicore.tensor([[[1.0, 2], [2, 4]], [[0.0, 0], [0, 1]], [[2.0, 0], [0, 1]]])

@@ -88,6 +88,9 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 def unpacked(LU: Tensor, pivots: Tensor) -> Any:
     """P, L and U from the results of `lu_factor`."""
+    count = min(LU.shape[-2:])
+    if pivots.shape[-1] > count:  # the others belong to no column
+        pivots = pivots[..., :count]
     return _unpacked(LU, permutation(pivots, LU.shape[-2]))
 
 
