@@ -21,8 +21,10 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, need_rank
 from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
 from infinicore.functions.copy.cat import _zeros_in, cat
+from infinicore.functions.copy.flip import flip
 from infinicore.functions.copy.views import broadcast_tensors, diagonal
 from infinicore.functions.matmul.matmul import _product
+from infinicore.functions.scan.scan import cumprod
 from infinicore.op._shapes import broadcast
 
 _TYPES = ("F32", "F64", "C64", "C128")
@@ -257,13 +259,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
     expect(columns >= 0, "vander", "N", N, "0 or more", RuntimeError)
     x = cast_to(x, int64) if category(x.dtype) < 2 else x
     made = _core.empty((x.shape[0], columns), x.dtype, x.device)
-    last = tensor_for(1, x.dtype, x.device).expand(x.shape[0])
-    for power in range(columns):
-        place = made.select(1, power if increasing else columns - 1 - power)
-        if power == 0:
-            emit("rearrange", last, out=place)
-        else:
-            last = emit("mul", last, x, out=place)
+    if columns:
+        first, rest = (0, 1) if increasing else (columns - 1, 0)
+        one = tensor_for(1, x.dtype, x.device).expand(x.shape[0])
+        emit("rearrange", one, out=made.select(1, first))
+        powers = cumprod(x.unsqueeze(1).expand(x.shape[0], columns - 1), 1)
+        powers = powers if increasing else flip(powers, 1)
+        emit("rearrange", powers, out=made.narrow(1, rest, columns - 1))
     return placed("vander", made, out)
 
 
