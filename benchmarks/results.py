@@ -134,7 +134,7 @@ def processor() -> str:
 
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for package in ("infinicore", "torch", "numpy"):
+    for package in ("infinicore", "torch", "numpy", "scipy-openblas32"):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
