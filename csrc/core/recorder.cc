@@ -26,6 +26,8 @@ namespace {
 std::atomic<uint64_t> recordings{0};
 }
 
+std::atomic<int> RecorderCount::total{0};
+
 Recorder::Recorder(bool traced) : traced(traced), number(++recordings) {}
 
 std::shared_ptr<Memory> Recorder::allocate(size_t bytes, const Device &device) {
@@ -47,7 +49,7 @@ std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t bytes) {
     return runtime.allocator.allocate(bytes, stream_of(runtime));
 }
 
-Recorder *recorded_graph() {
+Recorder *recorder_of_thread() {
     Recorder *recorder = thread_state().recorder;
     return recorder && !recorder->traced ? recorder : nullptr;
 }

@@ -69,6 +69,15 @@ struct Node {
     std::shared_ptr<graph::GraphOperator> foreign;
 };
 
+// The number of recorders in all threads: usually none, which is cheaper to see than that this
+// thread has none.
+struct INFINI_EXPORT RecorderCount {
+    RecorderCount() { total.fetch_add(1, std::memory_order_relaxed); }
+    RecorderCount(const RecorderCount &) : RecorderCount() {}
+    ~RecorderCount() { total.fetch_sub(1, std::memory_order_relaxed); }
+    static std::atomic<int> total;
+};
+
 class INFINI_EXPORT Recorder {
 public:
     explicit Recorder(bool traced);
@@ -91,6 +100,7 @@ public:
 
 private:
     std::unordered_set<const TensorImpl *> known_;  // in one of the two
+    RecorderCount counted_;
 };
 
 // Memory for a result: from the allocator, or an OpenMemory while this thread records.
@@ -108,7 +118,11 @@ private:
 };
 
 // The graph that this thread records, if any.
-INFINI_EXPORT Recorder *recorded_graph();
+INFINI_EXPORT Recorder *recorder_of_thread();
+inline Recorder *recorded_graph() {
+    const bool some = RecorderCount::total.load(std::memory_order_relaxed) != 0;
+    return some ? recorder_of_thread() : nullptr;
+}
 
 // Fuses steps where that saves memory traffic: chains of maps, norms with the maps after them,
 // matrix products with their epilogues. `needed` says whether a memory is read from outside. The
