@@ -39,7 +39,8 @@ class VocabParallelEmbedding(Embedding):
         name = type(self).__name__
         ranks, rank, device = check_communicator(name, comm, device)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx, self.norm_type, self.comm = padding_idx, 2.0, comm
+        self.padding_idx, self.comm = padding_idx, comm
+        self.max_norm, self.norm_type = None, 2.0
         self.share = Share(
             name, "num_embeddings", num_embeddings, ranks=ranks, rank=rank, unit=unit
         )
