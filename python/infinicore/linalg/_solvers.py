@@ -265,7 +265,7 @@ def _pinv_of_triangle(A: Tensor, atol: Any, rtol: Any) -> Tensor:
     q, r = infinicore.qr(A if tall else adjoint(A))
     made = pinv(r, atol=atol, rtol=rtol)
     product = infinicore.matmul
-    return product(made, adjoint(q)) if tall else product(q, adjoint(made))  # type: ignore[no-any-return]
+    return product(made, adjoint(q)) if tall else product(q, adjoint(made))
 
 
 def matrix_exp(A: Tensor) -> Tensor:

@@ -86,7 +86,8 @@ def _cotangent_derivative(n: int) -> list[float]:
     for k in range(1, n + 1):
         slope = [-power * coefficient / k for power, coefficient in enumerate(powers)][1:]
         powers = [
-            (slope[i] if i < len(slope) else 0) + (slope[i - 2] if i >= 2 else 0)
+            (slope[i] if i < len(slope) else Fraction(0))
+            + (slope[i - 2] if i >= 2 else Fraction(0))
             for i in range(len(slope) + 2)
         ]
     return [float(each) for each in powers[(n + 1) % 2 :: 2]]

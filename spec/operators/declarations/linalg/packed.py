@@ -150,7 +150,7 @@ def ldl_factor(a: Array) -> Any:
                 full[two:, two:] -= rows @ left.T
                 full[two:, :two] = rows
             x[k:, k:] = np.tril(full)
-            pivots[(*place, slice(k, k + two))] = other + 1 if two == 1 else -other - 1
+            pivots[place][k : k + two] = other + 1 if two == 1 else -other - 1
             k += two
     return ld, pivots, infos
 
