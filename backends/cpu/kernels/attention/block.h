@@ -246,9 +246,9 @@ void thin_begin(BlockScratch &scratch, const Load &load_query) {
 }
 
 // Scores of keys t .. t + count for all rows, s[row][key]. Returns whether keys are missing.
-template <class T>
+template <class T, bool P>
 bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t t, int64_t count,
-                      float *s, int64_t s_row, bool prefetched) {
+                      float *s, int64_t s_row) {
     const BlockRows &rows = scratch.rows;
     int64_t q_row = round_up(rows.depth, kWidth<float>);
     bool missing = false;
@@ -259,14 +259,14 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
             const bool last = done + run.count == count;
             const KeyRows::Run then =
                 keys.run(last ? t : t + done + run.count, t + count, sizeof(T));
-            const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.k
-                                                               : last  ? then.v
-                                                                       : then.k),
-                                   last ? keys.v_row : keys.k_row, prefetched};
+            const NextRows<T, P> next{reinterpret_cast<const T *>(!then.k ? run.k
+                                                                  : last  ? then.v
+                                                                          : then.k),
+                                      last ? keys.v_row : keys.k_row};
             by_rows(rows.count, [&]<size_t R>(int64_t r) {
-                thin_scores<T, R>(s + r * s_row + done, s_row, reinterpret_cast<const T *>(run.k),
-                                  keys.k_row, run.count, rows.depth, scratch.q + r * q_row, q_row,
-                                  next);
+                thin_scores<T, R, P>(s + r * s_row + done, s_row,
+                                     reinterpret_cast<const T *>(run.k), keys.k_row, run.count,
+                                     rows.depth, scratch.q + r * q_row, q_row, next);
             });
         } else {
             missing = true;
@@ -280,17 +280,15 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
 
 // Tiles end at multiples of kThinTile and a score's lane is determined by its key's position, so
 // that a row's sums do not depend on which keys the other rows see.
-template <class T>
-void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
+template <class T, bool P>
+void thin_tiles(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
     constexpr int64_t wide = int64_t(kWidth<float>);
     BlockRows &rows = scratch.rows;
-    const bool prefetched =
-        (end - begin) * (rows.depth + rows.value_depth) * int64_t(sizeof(T)) >= kPrefetchedBytes;
     for (int64_t t = begin, count; t < end; t += count) {
         count = std::min(kThinTile - t % kThinTile, end - t);
         const int64_t skip = t % wide, base = t - skip, lanes = round_up(skip + count, wide);
         float *s = scratch.scores;
-        thin_tile_scores<T>(scratch, keys, t, count, s + skip, kThinTile, prefetched);
+        thin_tile_scores<T, P>(scratch, keys, t, count, s + skip, kThinTile);
         for (int64_t r = 0; r < rows.count; ++r) {
             float *row = s + r * kThinTile;
             int64_t from = rows.windowed ? std::max(rows.from[r], t) : t;
@@ -314,20 +312,29 @@ void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64
                 const bool last = done + run.count == count, ends = t + count == end;
                 const KeyRows::Run then =
                     ends && last ? run : keys.run(t + done + run.count, end, sizeof(T));
-                const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.v
-                                                                   : last  ? then.k
-                                                                           : then.v),
-                                       last ? keys.k_row : keys.v_row, prefetched};
+                const NextRows<T, P> next{reinterpret_cast<const T *>(!then.k ? run.v
+                                                                      : last  ? then.k
+                                                                              : then.v),
+                                          last ? keys.k_row : keys.v_row};
                 by_rows(rows.count, [&]<size_t R>(int64_t r) {
-                    thin_values<T, R>(scratch.out + r * rows.value_depth, rows.value_depth,
-                                      reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
-                                      rows.value_depth, s + r * kThinTile + skip + done, kThinTile,
-                                      next);
+                    thin_values<T, R, P>(scratch.out + r * rows.value_depth, rows.value_depth,
+                                         reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
+                                         rows.value_depth, s + r * kThinTile + skip + done,
+                                         kThinTile, next);
                 });
             }
             done += run.count;
         }
     }
+}
+
+template <class T>
+void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
+    const int64_t depths = scratch.rows.depth + scratch.rows.value_depth;
+    if ((end - begin) * depths * int64_t(sizeof(T)) >= kPrefetchedBytes)
+        thin_tiles<T, true>(scratch, keys, begin, end);
+    else
+        thin_tiles<T, false>(scratch, keys, begin, end);
 }
 
 template <class Emit>

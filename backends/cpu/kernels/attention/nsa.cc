@@ -95,7 +95,7 @@ struct Nsa {
         std::fill_n(sum, count * kDepth, 0.0f);
         KeyRows mean_rows = rows(a, s, head, true), token_rows = rows(a, s, head, false);
         part(0, count, 0, [&] {
-            thin_tile_scores<T>(scratch, mean_rows, 0, means, scores, most_means(), true);
+            thin_tile_scores<T, true>(scratch, mean_rows, 0, means, scores, most_means());
             thin_range<T>(scratch, mean_rows, 0, means);
         });
         for (int64_t r = 0; r < count; ++r)

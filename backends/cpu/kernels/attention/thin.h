@@ -32,22 +32,22 @@ INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
 // prefetcher does not cross pages. From there they are prefetched to L1 a few rows ahead. Short
 // ranges are likely to be in L2 already, where prefetching again takes a quarter of their time.
 inline constexpr int64_t kPrefetchedBytes = 64 << 10;
-template <class T>
+template <class T, bool prefetched>
 struct NextRows {
     const T *at;
     int64_t stride;
-    bool prefetched;
 
-    NextRows from(int64_t row) const { return {at + row * stride, stride, prefetched}; }
+    NextRows from(int64_t row) const { return {at + row * stride, stride}; }
     INFINI_SIMD void prefetch(int64_t row, int64_t column) const {
-        if (prefetched) __builtin_prefetch(at + row * stride + column, 0, 2);
+        if constexpr (prefetched) __builtin_prefetch(at + row * stride + column, 0, 2);
     }
 };
 
 // Scores of K keys for R rows: s[r][key] = q[r] . k[key]. Rows of q are zero-padded to vectors.
-template <class T, size_t R, size_t K>
+template <class T, size_t R, size_t K, bool P>
 INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
-                                  int64_t depth, const float *q, int64_t q_row, NextRows<T> next) {
+                                  int64_t depth, const float *q, int64_t q_row,
+                                  NextRows<T, P> next) {
     F32 sum[R][K] = {};
     auto step = [&](int64_t d, auto read) {
         F32 b[R];
@@ -96,25 +96,28 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
     }
 }
 
-template <class T, size_t R>
+template <class T, size_t R, bool P>
 void thin_scores(float *s, int64_t s_row, const T *k, int64_t stride, int64_t count, int64_t depth,
-                 const float *q, int64_t q_row, NextRows<T> next) {
+                 const float *q, int64_t q_row, NextRows<T, P> next) {
     constexpr int64_t strip = R == 1 ? 8 : 4;
     int64_t t = 0;
     for (; t + strip <= count; t += strip)
-        thin_score_strip<T, R, strip>(s + t, s_row, k + t * stride, stride, depth, q, q_row,
-                                      next.from(t));
+        thin_score_strip<T, R, strip, P>(s + t, s_row, k + t * stride, stride, depth, q, q_row,
+                                         next.from(t));
     for (; t < count; ++t)
-        thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row,
-                                  next.from(t));
+        thin_score_strip<T, R, 1, P>(s + t, s_row, k + t * stride, stride, depth, q, q_row,
+                                     next.from(t));
 }
 
-inline constexpr int64_t kValueKeys = 8;
+// Values read at a time for all columns: few, so that prefetches keep their order.
+template <bool prefetched>
+inline constexpr int64_t kValueKeys = prefetched ? 8 : 16;
 
 // N vectors of the results of R rows: o[r][e] += sum over keys of p[r][key] v[key][e].
-template <class T, size_t R, size_t N>
+template <class T, size_t R, size_t N, bool P>
 INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t stride,
-                                  int64_t count, const float *p, int64_t p_row, NextRows<T> next) {
+                                  int64_t count, const float *p, int64_t p_row,
+                                  NextRows<T, P> next) {
     F32 sum[R][N];
 #pragma GCC unroll 4
     for (size_t r = 0; r < R; ++r)
@@ -128,7 +131,7 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
 #pragma GCC unroll 4
             for (size_t i = 0; i < N * kWidth<float>; i += 64 / sizeof(T)) {
                 next.prefetch(0, int64_t(i));
-                __builtin_prefetch(v + kValueKeys * stride + i);
+                __builtin_prefetch(v + kValueKeys<P> * stride + i);
             }
         v += stride, next.at += next.stride;
 #pragma GCC unroll 4
@@ -157,19 +160,19 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
 }
 
 // Processes kValueKeys keys at a time, so that memory is read nearly in order.
-template <class T, size_t R>
+template <class T, size_t R, bool P>
 void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t count, int64_t depth,
-                 const float *p, int64_t p_row, NextRows<T> next) {
+                 const float *p, int64_t p_row, NextRows<T, P> next) {
     constexpr size_t vectors = R == 1 ? 8 : 4;
-    constexpr int64_t step = int64_t(kWidth<float>), some = kValueKeys;
+    constexpr int64_t step = int64_t(kWidth<float>), some = kValueKeys<P>;
     for (; count > 0; count -= some, v += some * stride, p += some, next.at += some * next.stride) {
         int64_t n = std::min(some, count), e = 0;
         for (; e + int64_t(vectors) * step <= depth; e += int64_t(vectors) * step) {
-            thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, n, p, p_row,
-                                            {next.at + e, next.stride, next.prefetched});
+            thin_value_strip<T, R, vectors, P>(o + e, o_row, v + e, stride, n, p, p_row,
+                                               {next.at + e, next.stride});
         }
         for (; e + step <= depth; e += step)
-            thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, n, p, p_row, next);
+            thin_value_strip<T, R, 1, P>(o + e, o_row, v + e, stride, n, p, p_row, next);
         for (; e < depth; ++e)
             for (size_t r = 0; r < R; ++r) {
                 float sum = o[r * o_row + e];

@@ -19,11 +19,11 @@ constexpr int64_t kMostColumns = 512;  // per thread: 16 KiB of sums for 8 rows
 // A matrix that fits in L2 is not prefetched: it is likely to be there.
 constexpr int64_t kCachedBytes = 1 << 20;
 
-// y[i][j] for m rows of x and `count` columns of b, which are contiguous along k. If `ahead` is not
-// 0, it also prefetches what is `ahead` elements further: the next columns.
-template <class T, int m, int count>
+// y[i][j] for m rows of x and `count` columns of b, which are contiguous along k. If `prefetched`,
+// it also prefetches the next columns.
+template <class T, int m, int count, bool prefetched>
 INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
-                     float *y, int64_t y_stride, int64_t ahead) {
+                     float *y, int64_t y_stride) {
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int each = m * count, unroll = each > 4 ? 1 : each > 2 ? 2 : each > 1 ? 4 : 8;
     F32 sums[m][count][unroll] = {};
@@ -51,7 +51,8 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
 #pragma GCC unroll 8
                 for (int j = 0; j < count; ++j) {
                     const T *from = b + j * stride + at;
-                    if (kVectorBytes > 16 && ahead) __builtin_prefetch(from + ahead, 0, 2);
+                    if constexpr (kVectorBytes > 16 && prefetched)
+                        __builtin_prefetch(from + count * stride, 0, 2);
                     widen_two(from, first[j], second[j]);
                 }
                 add(at, first, u), add(at + width, second, u + 1);
@@ -96,20 +97,19 @@ constexpr int64_t kShort = 32;  // columns shorter than this use one lane each
 }
 #endif
 
-template <class T, int m>
+template <class T, int m, bool prefetched>
 [[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
-                                   int64_t stride, int64_t n, float *y, bool prefetched) {
+                                   int64_t stride, int64_t n, float *y) {
 #if defined(__AVX512F__)
     if constexpr (m == 1 && std::is_same_v<T, float>)
         if (k < kShort && stride < 1 << 26) return dot_short(x, k, b, stride, n, y);
 #endif
     // A single column is a single memory stream, and with short vectors is no slower to compute.
     constexpr int count = m > 1 ? side_by_side(m) : kVectorBytes == 16 ? 1 : 2;
-    const int64_t ahead = prefetched ? stride : 0;
     int64_t j = 0;
     for (; j + count <= n; j += count)
-        dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n, count * ahead);
-    for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, b + j * stride, stride, y + j, n, ahead);
+        dot<T, m, count, prefetched>(x, x_stride, k, b + j * stride, stride, y + j, n);
+    for (; j < n; ++j) dot<T, m, 1, prefetched>(x, x_stride, k, b + j * stride, stride, y + j, n);
 }
 
 // ---- b contiguous along n: rows of b times scalars of x -----------------------------------------
@@ -251,8 +251,10 @@ void gemv(const Matmul &p, void *workspace) {
                 }
                 visit_operand<DotF32>(p.b.dtype, [&]<class T>(Type<T>) {
                     const T *b = static_cast<const T *>(p.b.data) + column * p.b.col_stride;
-                    dot_columns<T, m>(x, x_stride, p.k, b, p.b.col_stride, n, y,
-                                      p.k * p.n * int64_t(sizeof(T)) > kCachedBytes);
+                    if (p.k * p.n * int64_t(sizeof(T)) > kCachedBytes)
+                        dot_columns<T, m, true>(x, x_stride, p.k, b, p.b.col_stride, n, y);
+                    else
+                        dot_columns<T, m, false>(x, x_stride, p.k, b, p.b.col_stride, n, y);
                 });
             });
             finish_tile(p, y, n, 0, column, p.m, n);
