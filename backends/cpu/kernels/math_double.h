@@ -52,15 +52,16 @@ INFINI_SIMD V wide_exp(V x) {
     return wide_times_exp(broadcast<V>(1), q, t);
 }
 
+// 2^(x + low) for a low that is at most an ulp of x.
 template <class V>
-INFINI_SIMD V wide_exp2(V x) {
+INFINI_SIMD V wide_exp2(V x, V low = V{}) {
     constexpr double kC[] = {0x1.ebfbdff82c590p-3,  0x1.c6b08d704a0c0p-5,  0x1.3b2ab6fba3856p-7,
                              0x1.5d87fe78a5dc1p-10, 0x1.430913037bab9p-13, 0x1.ffcbfc61f9da2p-17,
                              0x1.62bfe45469585p-20, 0x1.b525086dac128p-24, 0x1.e5ea1242d6602p-28,
                              0x1.e9bbf63fc2d10p-32};
     const V limited = at_most(at_least(x, -1077.0), 1025.0);
     const V rounder = broadcast<V>(kWideRounder + 2046), t = limited + rounder;
-    const V f = limited - (t - rounder);
+    const V f = limited - (t - rounder) + low;
     const V q = fma(f * f, polynomial(f, kC), f * kWideLn2);
     return wide_times_exp(broadcast<V>(1), q, t);
 }
@@ -184,6 +185,42 @@ INFINI_SIMD V wide_log1p(V x) {
     const V scale = wide_exponent<V>(as<U>(V(at_least(1023.0 - k, 1.0) + kWideRounder)));
     const V y = wide_joined(wide_log_parts(k, V(fma(lost, scale, f))));
     return select(absolute(x) < broadcast<V>(0x1p-100), x, wide_log_ends(x, broadcast<V>(-1), y));
+}
+
+// ---- Powers -------------------------------------------------------------------------------------
+
+// x^y for x >= 0, as 2^(y log2 x). The logarithm is a sum of two doubles: it takes the digits of a
+// double, and as many as its product with y has before the point.
+template <class V>
+INFINI_SIMD V wide_power(V x, V y) {
+    // log2((1 + s) / (1 - s)) / s, whose first two coefficients have a low part.
+    constexpr double kFirst = 0x1.71547652b82fep+1, kFirstLow = 0x1.777d0ffda0d24p-55;
+    constexpr double kSecond = 0x1.ec709dc3a03fdp-1, kSecondLow = 0x1.d27f05548af0cp-55;
+    constexpr double kRest[] = {0x1.2776c50ef9bfep-1, 0x1.a61762a7aded9p-2, 0x1.484b13d7c02a9p-2,
+                                0x1.0c9a84994022dp-2, 0x1.c68f568d31760p-3, 0x1.89f3b1694cffep-3,
+                                0x1.5b9ac9b743f0dp-3, 0x1.3703c1f4d0ffep-3, 0x1.1964ec6fc9491p-3,
+                                0x1.00ecd7e080215p-3};
+    constexpr double kInf = std::numeric_limits<double>::infinity(), kBeyond = 1e300;
+    const auto tiny = x < broadcast<V>(0x1p-1022);
+    auto [k, f] = wide_parts(select(tiny, x * 0x1p54, x));
+    k = k - select(tiny, broadcast<V>(54), V{});
+    // s = f / (2 + f); names in -_low hold what the rounded value lacks.
+    const V g = f + 2.0, g_low = f - (g - 2.0), inverse = 1.0 / g;
+    const V s = f * inverse, s_low = (fma(-s, g, f) - s * g_low) * inverse;
+    const V z = s * s, z_low = fma(s, s, -z) + 2.0 * s * s_low;
+    const V rest = z * polynomial(z, kRest);
+    const V u = rest + kSecond, u_low = kSecond - u + rest + kSecondLow;
+    const V v = z * u, v_low = fma(z, u, -v) + z * u_low + z_low * u;
+    const V w = v + kFirst, w_low = kFirst - w + v + (v_low + kFirstLow);
+    const V l = s * w, l_low = fma(s, w, -l) + s * w_low + s_low * w;
+    V log = k + l, log_low = k - log + l + l_low;
+    // Infinite factors are replaced by large ones, as their products with 0 would be NaN.
+    const auto none = x == V{}, infinite = x == broadcast<V>(kInf);
+    log = select(none, broadcast<V>(-kBeyond), select(infinite, broadcast<V>(kBeyond), log));
+    y = at_least(at_most(select(none | infinite, y * kBeyond, y), 1e8 * kBeyond), -1e8 * kBeyond);
+    const V p = log * y, low = fma(log, y, -p) + log_low * y;
+    const V power = wide_exp2(p, select(absolute(p) < broadcast<V>(1100), low, V{}));
+    return select((x == x) & (y == y), power, x + y);
 }
 
 // ---- The error function -------------------------------------------------------------------------

@@ -49,16 +49,22 @@ INFINI_SIMD D power_wide(D x, D y) {
     return polynomial(D(product - (t - kRounder)), kExp) * scale;
 }
 
+// x^y of floats or doubles.
 template <class V>
-INFINI_SIMD V power_float(V x, V y) {
+INFINI_SIMD V power_of_floats(V x, V y) {
+    using E = Element<V>;
     const V zero{}, one = broadcast<V>(1);
-    V size = in_wide(absolute(x), y, [](auto a, auto b) { return power_wide(a, b); });
-    V half = y * 0.5f;
+    V size;
+    if constexpr (kDoubles<V>)
+        size = wide_power(absolute(x), y);
+    else
+        size = in_wide(absolute(x), y, [](auto a, auto b) { return power_wide(a, b); });
+    V half = y * E(0.5);
     auto whole = trunc(y) == y, odd = whole & (trunc(half) != half);
     V result = select(odd, copysign(size, x), size);
     // For negative x other than -inf the result is real only if y is an integer.
-    auto unreal = (x < zero) & ~whole & (x > broadcast<V>(-std::numeric_limits<float>::infinity()));
-    result = select(unreal, broadcast<V>(std::numeric_limits<float>::quiet_NaN()), result);
+    auto unreal = (x < zero) & ~whole & (x > broadcast<V>(-std::numeric_limits<E>::infinity()));
+    result = select(unreal, broadcast<V>(std::numeric_limits<E>::quiet_NaN()), result);
     return select((x == one) | (y == zero), one, result);
 }
 
@@ -272,8 +278,8 @@ template <class V>
 INFINI_SIMD V power(V a, V b) {
     if constexpr (detail::kIntegers<V>)
         return each(a, b, [](Element<V> p, Element<V> q) { return detail::power_integer(p, q); });
-    else if constexpr (detail::kFloats<V> && kIsVector<V>)
-        return detail::power_float(a, b);
+    else if constexpr ((detail::kFloats<V> && kIsVector<V>) || detail::kDoubles<V>)
+        return detail::power_of_floats(a, b);
     else
         return detail::in_double(a, b, [](double p, double q) { return std::pow(p, q); });
 }

@@ -35,33 +35,32 @@ INFINI_SIMD V fold_lanes(V *v, Combine combine) {
 }  // namespace detail
 
 // results[r] = the fold of the n >= 1 elements at x + r * pitch. `start` is the identity of
-// `combine`, and `read` is applied to all elements. A row's result does not depend on the other
-// rows.
-template <class C, class Combine, class Read>
-void fold_rows(Combine combine, C start, C *results, const C *x, ptrdiff_t pitch, size_t rows,
+// `combine`, and `read` makes a vector of the elements at a pointer. A row's result does not depend
+// on the other rows.
+template <class C, class E, class Combine, class Read>
+void fold_rows(Combine combine, C start, C *results, const E *x, ptrdiff_t pitch, size_t rows,
                size_t n, Read read) {
     using V = Vec<C>;
     constexpr size_t kLanes = kWidth<C>, kChains = 4;
     const V starts = broadcast<V>(start);
     const Bits<V> lane = iota<Bits<V>>();
     const size_t full = n / kLanes, rest = n % kLanes;
-    auto at = [&](const C *p) { return V(read(load<V>(p))); };
-    auto long_row = [&](const C *row) {
-        V made = at(row);
+    auto long_row = [&](const E *row) {
+        V made = read(row);
         size_t i = 1;
         if (full >= 2 * kChains) {
             V chain[kChains];
-            for (size_t k = 0; k < kChains; ++k) chain[k] = at(row + k * kLanes);
+            for (size_t k = 0; k < kChains; ++k) chain[k] = read(row + k * kLanes);
             for (i = kChains; i + kChains <= full; i += kChains)
                 for (size_t k = 0; k < kChains; ++k)
-                    chain[k] = combine(chain[k], at(row + (i + k) * kLanes));
+                    chain[k] = combine(chain[k], read(row + (i + k) * kLanes));
             made = combine(combine(chain[0], chain[1]), combine(chain[2], chain[3]));
         }
-        for (; i < full; ++i) made = combine(made, at(row + i * kLanes));
+        for (; i < full; ++i) made = combine(made, read(row + i * kLanes));
         if (rest == 0) return made;
         // The last vector overlaps the one before it.
         const auto fresh = lane >= broadcast<Bits<V>>(Element<Bits<V>>(kLanes - rest));
-        return combine(made, V(select(fresh, at(row + n - kLanes), starts)));
+        return combine(made, V(select(fresh, read(row + n - kLanes), starts)));
     };
     // Whether a whole vector may be read at the start of a short row.
     const ptrdiff_t end = ptrdiff_t(rows - 1) * pitch + ptrdiff_t(n);
@@ -70,13 +69,13 @@ void fold_rows(Combine combine, C start, C *results, const C *x, ptrdiff_t pitch
     };
     const auto given = lane < broadcast<Bits<V>>(Element<Bits<V>>(std::min(n, kLanes)));
     auto short_row = [&](size_t r) {
-        const C *row = x + ptrdiff_t(r) * pitch;
+        const E *row = x + ptrdiff_t(r) * pitch;
         if (!is_inside(r)) {
-            V some{};
-            std::memcpy(&some, row, n * sizeof(C));
-            return V(select(given, V(read(some)), starts));
+            E some[kLanes] = {};
+            std::memcpy(some, row, n * sizeof(E));
+            return V(select(given, read(some), starts));
         }
-        return V(select(given, at(row), starts));
+        return V(select(given, read(row), starts));
     };
     auto all = [&](auto row) {
         size_t r = 0;

@@ -21,7 +21,7 @@ LoopNest make_loop_nest(const Operation &operation, const InfiniProgram &program
             stage.functor->fold == stage.folds[0])
             stage.fold = stage.functor->folded[type];
         if (stage.folding && nest.slots[size_t(stage.inputs[0])].kind == Slot::kTensor)
-            stage.native = native_fold(stage, expression_of(program, stage.number),
+            stage.native = native_fold(stage, expression_of(program, stage.number), type,
                                        nest.slots[size_t(stage.inputs[0])].dtype);
     }
     return nest;

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "convert.h"
+#include "program/fold.h"
 #include "program/fold_rows.h"
 #include "types.h"
 
@@ -101,8 +103,9 @@ template <class F>
 constexpr NativeFold made() {
     using S = typename F::S;
     constexpr auto combine = [](auto a, auto b) { return F::combine(a, b); };
-    constexpr auto read = [](auto x) { return F::read(x); };
+    constexpr auto read = [](const S *x) { return Vec<S>(F::read(load(x))); };
     return {
+        sizeof(S),
         sizeof(S),
         [](void *state, const void *x, ptrdiff_t pitch, size_t rows, size_t n) {
             fold_rows(combine, F::kStart, static_cast<S *>(state), static_cast<const S *>(x), pitch,
@@ -133,6 +136,61 @@ constexpr NativeFold made() {
     };
 }
 
+template <int fold, class V>
+V fold_of_two(V a, V b) {
+    if constexpr (fold == INFINI_FOLD_SUM) return a + b;
+    if constexpr (fold == INFINI_FOLD_MAX) return maximum(a, b);
+    if constexpr (fold == INFINI_FOLD_MIN) return minimum(a, b);
+}
+
+// A fold of 16-bit floats: the state is a float.
+template <class H, int fold>
+constexpr NativeFold made_of_halves() {
+    constexpr auto combine = [](auto a, auto b) { return fold_of_two<fold>(a, b); };
+    return {
+        sizeof(H),
+        sizeof(float),
+        [](void *state, const void *x, ptrdiff_t pitch, size_t rows, size_t n) {
+            fold_rows(combine, fold_start<float>(fold), static_cast<float *>(state),
+                      static_cast<const H *>(x), pitch, rows, n,
+                      [](const H *p) { return load_f32(p); });
+        },
+        [](void *state, const void *other, size_t n) {
+            float *to = static_cast<float *>(state);
+            const float *from = static_cast<const float *>(other);
+            for (size_t i = 0; i < n; ++i) to[i] = fold_of_two<fold>(to[i], from[i]);
+        },
+        nullptr,
+        [](void *state, size_t n) {
+            std::fill_n(static_cast<float *>(state), n, fold_start<float>(fold));
+        },
+        [](ValueType type, void *values, const void *state, size_t n) {
+            with_type(type, [&](auto zero) {
+                using C = decltype(zero);
+                for (size_t i = 0; i < n; ++i)
+                    static_cast<C *>(values)[i] = C(static_cast<const float *>(state)[i]);
+            });
+        },
+    };
+}
+
+template <class H>
+const NativeFold *fold_of_halves(int fold) {
+    static constexpr NativeFold kSum = made_of_halves<H, INFINI_FOLD_SUM>(),
+                                kMax = made_of_halves<H, INFINI_FOLD_MAX>(),
+                                kMin = made_of_halves<H, INFINI_FOLD_MIN>();
+    switch (fold) {
+        case INFINI_FOLD_SUM:
+            return &kSum;
+        case INFINI_FOLD_MAX:
+            return &kMax;
+        case INFINI_FOLD_MIN:
+            return &kMin;
+        default:
+            return nullptr;
+    }
+}
+
 template <class T>
 const NativeFold *fold_of(int fold) {
     static constexpr NativeFold kAny = made<Any<T>>(), kAll = made<All<T>>();
@@ -146,6 +204,8 @@ const NativeFold *fold_of(int fold) {
                                     kMin = made<Extreme<T, Smallest>>();
         if (fold == INFINI_FOLD_MAX) return &kMax;
         if (fold == INFINI_FOLD_MIN) return &kMin;
+    } else if constexpr (kIsFloat<T> && sizeof(T) == 2) {
+        return fold_of_halves<T>(fold);
     }
     return nullptr;
 }
@@ -163,14 +223,17 @@ bool asks_for_truth(const InfiniExpression &expression) {
 
 }  // namespace
 
-const NativeFold *native_fold(const Stage &stage, const InfiniExpression &expression, int dtype) {
+const NativeFold *native_fold(const Stage &stage, const InfiniExpression &expression,
+                              ValueType type, int dtype) {
     if (stage.inputs.size() != 1 || stage.outputs.size() != 1 || stage.outputs[0] >= 0)
         return nullptr;
     const int fold = stage.folds[0];
     const bool truth = fold == INFINI_FOLD_ANY || fold == INFINI_FOLD_ALL;
     if (truth ? !asks_for_truth(expression) : !stage.copies) return nullptr;
     const NativeFold *found = nullptr;
-    visit_dtype(dtype, [&]<class T>(Type<T>) { found = fold_of<T>(fold); });
+    visit_dtype(dtype, [&]<class T>(Type<T>) {
+        if (!kIsSmallFloat<T> || type == kFloat) found = fold_of<T>(fold);
+    });
     return found;
 }
 

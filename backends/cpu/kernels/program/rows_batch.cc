@@ -152,7 +152,7 @@ void Rows::run_batch_as(const Run &run, const Group &group, const Stage &stage) 
             } else {
                 with_fold(fold, [&](auto combine) {
                     fold_rows(combine, fold_start<C>(fold), results, values, n, size_t(group.count),
-                              size_t(n), [](auto x) { return x; });
+                              size_t(n), [](const C *x) { return load<Vec<C>>(x); });
                     return 0;
                 });
             }
@@ -189,7 +189,7 @@ void Rows::run_native(const Run &run, const Group &group, const Stage &stage, in
     } else if (nest_.folded.count == 1) {
         for (int64_t r = 0, count, pitch; r < group.count; r += count) {
             count = equal_rows(slot, group, r, pitch);
-            native.rows(state + r * native.bytes, start(r, begin), pitch, size_t(count),
+            native.rows(state + r * native.state_bytes, start(r, begin), pitch, size_t(count),
                         size_t(end - begin));
         }
     } else {
@@ -202,7 +202,7 @@ void Rows::run_native(const Run &run, const Group &group, const Stage &stage, in
                 n = std::min(end - at, run_size() - next.inside);
                 native.rows(more, row + element_offset(slot, next) * native.bytes, 0, 1, size_t(n));
                 advance(next, n);
-                native.join(state + r * native.bytes, more, 1);
+                native.join(state + r * native.state_bytes, more, 1);
             }
         }
     }

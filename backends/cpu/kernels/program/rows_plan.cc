@@ -1,6 +1,7 @@
 // Planning of a phase with folds: direction, sizes, and how each operand is accessed.
 #include <algorithm>
 
+#include "program/native_fold.h"
 #include "program/rows.h"
 #include "threads.h"
 
@@ -109,7 +110,11 @@ void Rows::choose_native() {
         if (!stage.native) continue;
         const Slot &slot = nest_.slots[size_t(stage.inputs[0])];
         const bool some = (across_ ? nest_.kept : nest_.folded).count > 0;
-        if (!some || lane(slot) != 1 || nest_.row_size == 0) stage.native = nullptr;
+        // Elements that several stages read are converted once, for all of them.
+        const bool cached = access_[size_t(stage.inputs[0])] == kCached;
+        if (!some || lane(slot) != 1 || nest_.row_size == 0 || cached ||
+            (across_ && !stage.native->into))
+            stage.native = nullptr;
     }
 }
 
