@@ -178,6 +178,9 @@ template <class D, int rows>
         }(std::make_integer_sequence<int, rows>{});
         a += D::kRows, b += D::kColumns;
     }
+    // Hides that these are the addresses prefetched above: the compiler would keep all of them
+    // during the loop, some in vector registers, and spill b.
+    asm("" : "+r"(c), "+r"(stride));
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
