@@ -94,3 +94,88 @@ def test_lerp_is_exact_at_its_ends() -> None:
     a, b = tensor([1e8, 0.1, -7.3]), tensor([1.0, 3e7, 1e-9])
     assert infinicore.lerp(a, b, 0.0).tolist() == a.tolist()
     assert infinicore.lerp(a, b, 1.0).tolist() == b.tolist()
+
+
+def doubles(values: list[float]) -> infinicore.Tensor:
+    return tensor(values, dtype=infinicore.float64)
+
+
+def pairs_of_doubles() -> list[tuple[float, float]]:
+    """Quotients that are whole, nearly whole, tiny and huge; 13 of them do not fill vectors."""
+    rng = np.random.default_rng(3)
+    pairs = [(float(a), float(b)) for a, b in rng.uniform(-9, 9, (200, 2))]
+    for b in rng.uniform(-3, 3, 100):
+        whole = float(b) * int(rng.integers(-1000, 1000))
+        pairs += [(math.nextafter(whole, to), float(b)) for to in (-math.inf, whole, math.inf)]
+    pairs += [(float(a) * 5e-324, b * 5e-324) for a in range(-9, 10) for b in (-3, 2)]
+    pairs += [(1e308, 3e-308), (-1e300, 7.0), (5e-324, -1e10), (2.0**53, 3.0), (0.0, -2.0)]
+    pairs += [(1.0, math.inf), (-1.0, math.inf), (math.nan, 1.0), (1.0, math.nan)]
+    return pairs * 3 + pairs[:13]
+
+
+def equal_bits(made: list[float], wanted: list[float]) -> bool:
+    return all(
+        (math.isnan(x) and math.isnan(y)) or (x == y and math.copysign(1, x) == math.copysign(1, y))
+        for x, y in zip(made, wanted, strict=True)
+    )
+
+
+def test_quotients_of_doubles_are_exact() -> None:
+    pairs = pairs_of_doubles()
+    a, b = (doubles(list(each)) for each in zip(*pairs, strict=True))
+    assert equal_bits(infinicore.fmod(a, b).tolist(), [math.fmod(x, y) for x, y in pairs])
+    finite = [i for i, (_, y) in enumerate(pairs) if math.isfinite(y)]
+    a, b = (doubles([pairs[i][side] for i in finite]) for side in (0, 1))
+    assert equal_bits(
+        infinicore.remainder(a, b).tolist(), [pairs[i][0] % pairs[i][1] for i in finite]
+    )
+    wanted = [pairs[i][0] // pairs[i][1] for i in finite]
+    assert equal_bits(infinicore.floor_divide(a, b).tolist(), wanted)
+
+
+def power(x: float, y: float) -> float:
+    """math.pow, with results where that raises errors."""
+    is_odd = math.fmod(y, 2) in (1, -1) if math.isfinite(y) else False
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return math.copysign(math.inf, x) if is_odd else math.inf
+    except ValueError:
+        if x:
+            return math.nan
+        return math.copysign(math.inf, x) if is_odd else math.inf
+
+
+def test_powers_of_doubles() -> None:
+    """At most 2 units in the last place from the C library; its special cases."""
+    rng = np.random.default_rng(4)
+    bases = [
+        *np.exp(rng.uniform(-700, 700, 500)).tolist(),
+        *(1 + rng.normal(0, 1e-9, 500)).tolist(),
+    ]
+    bases += [5e-324 * k for k in (1, 3, 1000)]
+    pairs = [(x, rng.uniform(-700, 700) / (math.log(x) or 1)) for x in bases]
+    pairs += [(x, y) for x in bases[:50] for y in (2.0, 0.5, -1.0, 3.0)]
+    special = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, -3.0, 1e-310, 5e-324, -5e-324, 1e300]
+    special += [math.inf, -math.inf, math.nan, 2.0**53, -(2.0**52) - 1]
+    pairs += itertools.product(special, repeat=2)
+    wanted = [power(x, y) for x, y in pairs]
+    a, b = (doubles(list(each)) for each in zip(*pairs, strict=True))
+    for pair, x, y in zip(pairs, infinicore.pow(a, b).tolist(), wanted, strict=True):
+        if math.isfinite(y) and y != 0:
+            assert abs(x - y) <= 2 * math.ulp(y), (*pair, x, y)
+        else:
+            assert equal_bits([x], [y]), (*pair, x, y)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
+def test_sums_overflow_where_running_sums_do(kind: str) -> None:
+    """Neighbours add up to infinity, but not after the elements before them."""
+    huge = 1.7e308 if kind == "float64" else 3e38
+    x = tensor([-huge, huge, huge, -huge] * 25 + [1.0], dtype=getattr(infinicore, kind))
+    values = x.double().tolist()
+    running = list(itertools.accumulate(values))
+    assert infinicore.cumsum(x, 0).double().tolist() == running
+    x[50] = math.inf
+    made = infinicore.cumsum(x, 0).double().tolist()
+    assert made[:50] == running[:50] and all(math.isinf(each) for each in made[50:])

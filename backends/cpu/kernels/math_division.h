@@ -1,7 +1,7 @@
-// Quotients and remainders of vectors of narrow integers, by division of floats.
+// Quotients and remainders of vectors of narrow integers and of doubles, by divisions of floats.
 #pragma once
 
-#include "math_basic.h"
+#include "math_double.h"
 
 namespace infini::cpu {
 namespace detail {
@@ -55,6 +55,54 @@ template <detail::NarrowIntegers V>
 INFINI_SIMD V fmod(V a, V b) {
     return detail::with_quotients(
         a, b, [](auto p, auto q, auto quotient) { return p - trunc(quotient) * q; });
+}
+
+// ---- Doubles ------------------------------------------------------------------------------------
+
+namespace detail {
+template <class V>
+concept Doubles = kDoubles<V>;
+
+// Whether the integer parts of all quotients are exact, or too large by 1 because the quotient was
+// rounded up to an integer.
+template <Doubles V>
+INFINI_SIMD bool exact_quotients(V a, V b) {
+    const V size = absolute(b);
+    return all((absolute(a) < size * 0x1p51) &
+               (size <= broadcast<V>(std::numeric_limits<double>::max())));
+}
+
+// The remainder with the sign of a. It is a multiple of the smallest bit of b, hence exact.
+template <Doubles V>
+INFINI_SIMD V fmod_exact(V a, V b) {
+    const V r = fma(-trunc(V(a / b)), b, a);
+    const auto beyond = (r != V{}) & ((r < V{}) != (a < V{}));
+    return copysign(select(beyond, r + copysign(b, a), r), a);
+}
+}  // namespace detail
+
+template <detail::Doubles V>
+INFINI_SIMD V floordiv(V a, V b) {
+    if (__builtin_expect(detail::exact_quotients(a, b), 1)) {
+        const V y = floor(V(a / b)), r = fma(-y, b, a);
+        const auto beyond = (r != V{}) & ((r < V{}) != (b < V{}));
+        return select(beyond, y - 1.0, y);
+    }
+    return each(a, b, [](double p, double q) { return detail::floordiv_float(p, q); });
+}
+template <detail::Doubles V>
+INFINI_SIMD V mod(V a, V b) {
+    if (__builtin_expect(detail::exact_quotients(a, b), 1)) {
+        const V r = detail::fmod_exact(a, b);
+        const V y = select((r < V{}) != (b < V{}), r + b, r);
+        return select(r == V{}, copysign(V{}, b), y);
+    }
+    return each(a, b, [](double p, double q) { return detail::mod_float(p, q); });
+}
+template <detail::Doubles V>
+INFINI_SIMD V fmod(V a, V b) {
+    if (__builtin_expect(detail::exact_quotients(a, b), 1)) return detail::fmod_exact(a, b);
+    return each(a, b, [](double p, double q) { return std::fmod(p, q); });
 }
 
 }  // namespace infini::cpu
