@@ -28,9 +28,9 @@ INFINI_SIMD U8x narrow_to_bytes(U32 x) {
     return as<U8x>(vget_lane_u32(vreinterpret_u32_u8(bytes), 0));
 }
 #else
-INFINI_SIMD U32 widen(U16x x) { return __builtin_convertvector(x, U32); }
-INFINI_SIMD U32 widen(U8x x) { return __builtin_convertvector(x, U32); }
-INFINI_SIMD U8x narrow_to_bytes(U32 x) { return __builtin_convertvector(x, U8x); }
+INFINI_SIMD U32 widen(U16x x) { return cast<U32>(x); }
+INFINI_SIMD U32 widen(U8x x) { return cast<U32>(x); }
+INFINI_SIMD U8x narrow_to_bytes(U32 x) { return cast<U8x>(x); }
 #endif
 
 // Rounds floats to bfloat16, given as bits.
@@ -44,7 +44,7 @@ INFINI_SIMD U16x round_bf16(F32 x) {
     U32 u = as<U32>(x);
     U32 rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     U32 nan = (u >> 16) | 0x40u;
-    return __builtin_convertvector(select(x != x, nan, rounded), U16x);
+    return cast<U16x>(select(x != x, nan, rounded));
 #endif
 }
 #if defined(__ARM_NEON)
@@ -93,12 +93,12 @@ INFINI_SIMD F32 load_f32(const T *p) {
         bits |= U32(magnitude == 0x07f00000u) & 0x7fc00000u;
         return as<F32>(bits | ((u & 0x80u) << 24));
     } else if constexpr (std::is_same_v<T, uint8_t>) {
-        return __builtin_convertvector(as<I32>(widen(load<U8x>(p))), F32);
+        return cast<F32>(as<I32>(widen(load<U8x>(p))));
     } else if constexpr (std::is_same_v<T, int8_t>) {
         I32 i = as<I32>(U32(widen(load<U8x>(reinterpret_cast<const uint8_t *>(p))) << 24)) >> 24;
-        return __builtin_convertvector(i, F32);
+        return cast<F32>(i);
     } else if constexpr (std::is_integral_v<T>) {
-        return __builtin_convertvector(load<Few<T, kWidth<float>>>(p), F32);
+        return cast<F32>(load<Few<T, kWidth<float>>>(p));
     } else {
         F32 v;
         for (size_t i = 0; i < kWidth<float>; ++i) v[i] = load_element<float>(p[i]);
@@ -129,7 +129,7 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
         U32 large = select(x != x, nan, broadcast<U32>(0x7c00u));
         I32 s = as<I32>(u);  // positive; signed comparisons are faster
         U32 half = select(s < 0x38800000, small, select(s < 0x47800000, normal, large));
-        store(&p->bits, __builtin_convertvector(half | (sign >> 16), U16x));
+        store(&p->bits, cast<U16x>(half | (sign >> 16)));
 #endif
     } else if constexpr (std::is_same_v<T, f8>) {
         U32 u = as<U32>(x), sign = u & 0x80000000u;
@@ -191,7 +191,7 @@ INFINI_SIMD F64 load_f64(const T *p) {
     if constexpr (std::is_same_v<T, double>) {
         return load<F64>(p);
     } else if constexpr (std::is_same_v<T, float>) {
-        return __builtin_convertvector(load<detail::Few<float, kWidth<double>>>(p), F64);
+        return cast<F64>(load<detail::Few<float, kWidth<double>>>(p));
     } else {
         F64 v;
         for (size_t i = 0; i < kWidth<double>; ++i) v[i] = load_element<double>(p[i]);
@@ -203,7 +203,7 @@ INFINI_SIMD void store_f64(T *p, F64 x) {
     if constexpr (std::is_same_v<T, double>)
         store(p, x);
     else if constexpr (std::is_same_v<T, float>)
-        store(p, __builtin_convertvector(x, detail::Few<float, kWidth<double>>));
+        store(p, cast<detail::Few<float, kWidth<double>>>(x));
     else
         for (size_t i = 0; i < kWidth<double>; ++i) store_element(p[i], double(x[i]));
 }

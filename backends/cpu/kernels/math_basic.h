@@ -47,9 +47,7 @@ INFINI_SIMD V in_wide(V x, F f) {
     if constexpr (kIsVector<V>) {
         auto halves = std::bit_cast<Halves<V>>(x);
         using Half = decltype(halves.low);
-        auto wide = [&](Half p) {
-            return __builtin_convertvector(f(__builtin_convertvector(p, F64)), Half);
-        };
+        auto wide = [&](Half p) { return cast<Half>(f(cast<F64>(p))); };
         return std::bit_cast<V>(Halves<V>{wide(halves.low), wide(halves.high)});
     } else {
         return V(f(double(x)));
@@ -60,10 +58,7 @@ INFINI_SIMD V in_wide(V a, V b, F f) {
     if constexpr (kIsVector<V>) {
         auto one = std::bit_cast<Halves<V>>(a), other = std::bit_cast<Halves<V>>(b);
         using Half = decltype(one.low);
-        auto wide = [&](Half p, Half q) {
-            return __builtin_convertvector(
-                f(__builtin_convertvector(p, F64), __builtin_convertvector(q, F64)), Half);
-        };
+        auto wide = [&](Half p, Half q) { return cast<Half>(f(cast<F64>(p), cast<F64>(q))); };
         return std::bit_cast<V>(Halves<V>{wide(one.low, other.low), wide(one.high, other.high)});
     } else {
         return V(f(double(a), double(b)));

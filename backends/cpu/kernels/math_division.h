@@ -23,14 +23,12 @@ INFINI_SIMD V with_quotients(V a, V b, F f) {
     Part parts[2][kParts];
     std::memcpy(parts[0], &a, sizeof a);
     std::memcpy(parts[1], &b, sizeof b);
-    auto wide = [](Part p) {
-        return __builtin_convertvector(__builtin_convertvector(p, Whole), Wide);
-    };
+    auto wide = [](Part p) { return cast<Wide>(cast<Whole>(p)); };
 #pragma GCC unroll 1
     for (size_t i = 0; i < kParts; ++i) {
         const Wide p = wide(parts[0][i]), q = wide(parts[1][i]);
         const Wide y = select(q == Wide{}, Wide{}, f(p, q, Wide(p / q)));
-        parts[0][i] = __builtin_convertvector(__builtin_convertvector(y, Whole), Part);
+        parts[0][i] = cast<Part>(cast<Whole>(y));
     }
     std::memcpy(&a, parts[0], sizeof a);
     return a;

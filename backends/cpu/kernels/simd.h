@@ -13,6 +13,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "convert_lanes.h"
+
 #if defined(__ARM_NEON)
 #include <arm_neon.h>
 #elif defined(__x86_64__)
@@ -152,7 +154,7 @@ INFINI_SIMD V select(M mask, V a, V b) {
 template <class To, class V>
 INFINI_SIMD To cast(V x) {
     if constexpr (kIsVector<V>)
-        return __builtin_convertvector(x, To);
+        return detail::convert_lanes<Element<V>, Element<To>, To>(x);
     else
         return To(x);
 }
@@ -198,6 +200,11 @@ INFINI_SIMD V maximum(V a, V b) {
     if constexpr (std::is_same_v<V, F32>) return V(vmaxq_f32(a, b));
     if constexpr (std::is_same_v<V, F64>) return V(vmaxq_f64(a, b));
 #endif
+#if defined(__AVX512F__)
+    // These give b if either is NaN.
+    if constexpr (std::is_same_v<V, F32>) return a != a ? a : V(_mm512_max_ps(a, b));
+    if constexpr (std::is_same_v<V, F64>) return a != a ? a : V(_mm512_max_pd(a, b));
+#endif
     V greater = a > b ? a : b;
     if constexpr (std::is_floating_point_v<Element<V>>) return a != a ? a : greater;
     return greater;
@@ -207,6 +214,10 @@ INFINI_SIMD V minimum(V a, V b) {
 #if defined(__ARM_NEON)
     if constexpr (std::is_same_v<V, F32>) return V(vminq_f32(a, b));
     if constexpr (std::is_same_v<V, F64>) return V(vminq_f64(a, b));
+#endif
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F32>) return a != a ? a : V(_mm512_min_ps(a, b));
+    if constexpr (std::is_same_v<V, F64>) return a != a ? a : V(_mm512_min_pd(a, b));
 #endif
     V smaller = a < b ? a : b;
     if constexpr (std::is_floating_point_v<Element<V>>) return a != a ? a : smaller;

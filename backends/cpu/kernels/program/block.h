@@ -105,7 +105,7 @@ INFINI_SIMD void put_mask(boolean *p, M mask) {
         const uint8x8_t narrow = vmovn_u16(vcombine_u16(halves, halves));
         std::memcpy(&bytes, &narrow, sizeof bytes);
 #else
-        bytes = __builtin_convertvector(mask, Bytes);
+        bytes = cast<Bytes>(mask);
 #endif
     }
     bytes = -bytes;
@@ -116,7 +116,7 @@ INFINI_SIMD U16x upper_halves(F32 x) {
 #if defined(__ARM_NEON)
     return U16x(vshrn_n_u32(as<uint32x4_t>(x), 16));
 #else
-    return __builtin_convertvector(as<U32>(x) >> 16, U16x);
+    return cast<U16x>(as<U32>(x) >> 16);
 #endif
 }
 
