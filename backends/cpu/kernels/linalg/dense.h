@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "convert.h"
+#include "copy/transpose.h"
 #include "index/offsets.h"
 #include "kernel.h"
 #include "simd.h"
@@ -38,11 +39,31 @@ struct Matrices {
     int64_t count() const { return batch.count(); }
     int64_t size() const { return rows * columns; }
 
+    // Whether the rows are columns of a row-major matrix of elements of type C.
+    template <class C>
+    bool is_transposed() const {
+        constexpr int kDtype = std::is_same_v<C, float>    ? int(INFINI_DTYPE_F32)
+                               : std::is_same_v<C, double> ? int(INFINI_DTYPE_F64)
+                                                           : -1;
+        return dtype == kDtype && row_step == 1 && column_step > 1 && rows > 1;
+    }
+
+    // Not inline: for single elements compilers would warn of accesses that are never made.
+    template <class C>
+    [[gnu::noinline]] static void transpose(char *to, int64_t to_row, const char *from,
+                                            int64_t from_row, int64_t rows, int64_t columns) {
+        constexpr int64_t kBytes = sizeof(C);
+        transpose_block<C>(to, to_row * kBytes, from, from_row * kBytes, rows, columns);
+    }
+
     // Contiguous rows.
     template <class C>
     void load(C *to, const void *data, int64_t index) const {
         const char *from = static_cast<const char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
+        if (is_transposed<C>())
+            return transpose<C>(reinterpret_cast<char *>(to), columns, from, column_step, columns,
+                                rows);
         for (int64_t i = 0; i < rows; ++i)
             load_dtype(to + i * columns, from + i * pitch, dtype, size_t(columns), column_step);
     }
@@ -50,6 +71,9 @@ struct Matrices {
     void store(void *data, int64_t index, const C *from) const {
         char *to = static_cast<char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
+        if (is_transposed<C>())
+            return transpose<C>(to, column_step, reinterpret_cast<const char *>(from), columns,
+                                rows, columns);
         for (int64_t i = 0; i < rows; ++i)
             store_dtype(to + i * pitch, dtype, from + i * columns, size_t(columns), column_step);
     }

@@ -1,5 +1,5 @@
 // lu_factor: packed L and U of complex matrices, with the row swaps. Matrices whose imaginary parts
-// are all 0 are factored as real ones.
+// are all 0 are factored as real ones; wide ones by their first columns, which determine the swaps.
 #include "linalg/complex_lu.h"
 #include "linalg/lu.h"
 
@@ -42,9 +42,66 @@ bool is_zero(const double *x, int64_t n) {
     return zero;
 }
 
+constexpr int64_t kWideRows = 64;
+
 bool is_one_number(const Tensor &x) {
     for (int64_t i = 0; i < x.ndim; ++i)
         if (x.size(i) > 1 && x.stride(i) != 0) return false;
+    return true;
+}
+
+template <class T>
+void store_zeros(const Matrices &m, void *data, int64_t index) {
+    char *to = static_cast<char *>(data) + m.batch(index);
+    for (int64_t i = 0; i < m.rows; ++i) {
+        T *row = reinterpret_cast<T *>(to) + i * m.row_step;
+        if (m.column_step == 1) std::fill(row, row + m.columns, T(0));
+        for (int64_t j = 0; j < m.columns && m.column_step != 1; ++j) row[j * m.column_step] = 0;
+    }
+}
+
+// A wide matrix: the first columns by LAPACK, the others by substitution in L, in blocks that stay
+// in L1. `room`: the matrix, and its first columns. False if an element is not finite.
+template <class T>
+bool factor_wide(const Lapack &lapack, const Matrices &x, const void *from, const Matrices &lu,
+                 void *to, int64_t index, T *room, int *swaps, int *order) {
+    constexpr int64_t kBlock = 128;
+    const int64_t m = x.rows, n = x.columns;
+    T *head = room + m * n;
+    x.load(room, from, index);
+    if (!is_finite(room, m * n)) return false;
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < m; ++j) head[j * m + i] = room[i * n + j];
+    LapackBlocks<T>{lapack, false}.factor_lu(head, int(m), int(m), swaps);
+    for (int64_t i = 0; i < m; ++i) order[i] = int(i);
+    for (int64_t i = 0; i < m; ++i) std::swap(order[i], order[swaps[i] - 1]);
+    char *base = static_cast<char *>(to) + lu.batch(index);
+    auto store = [&](const T *row, int64_t i, int64_t begin, int64_t count) {
+        T *at = reinterpret_cast<T *>(base) + i * lu.row_step + begin * lu.column_step;
+        store_dtype(at, lu.dtype, row, size_t(count), lu.column_step);
+    };
+    const size_t grain = size_t(std::max<int64_t>(1, 65536 / (m * kBlock)));
+    parallel_for(size_t((n - m + kBlock - 1) / kBlock), grain, [&](size_t first, size_t last) {
+        T rows[kWideRows][kBlock];
+        for (int64_t at = m + int64_t(first) * kBlock; at < m + int64_t(last) * kBlock;
+             at += kBlock) {
+            const int64_t count = std::min(kBlock, n - at);
+            for (int64_t i = 0; i < m; ++i) {
+                const T *row = room + order[i] * n + at;
+                std::copy(row, row + count, rows[i]);
+                std::fill(rows[i] + count, rows[i] + kBlock, T(0));
+                for (int64_t k = 0; k < i; ++k) {
+                    const T factor = head[k * m + i];
+                    for (int64_t j = 0; j < kBlock; ++j) rows[i][j] -= factor * rows[k][j];
+                }
+            }
+            for (int64_t i = 0; i < m; ++i) store(rows[i], i, at, count);
+        }
+    });
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < m; ++j) room[j] = head[j * m + i];
+        store(room, i, 0, m);
+    }
     return true;
 }
 
@@ -63,23 +120,44 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     const bool is_flat = is_one_number(operation.tensor(4));
     const bool parallel = has_blocks(x.re);
     const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
+    const bool is_wide = n > 2 * m && m <= kWideRows;
+    // Whether the matrix is real; if there may be an imaginary part, it is loaded.
+    auto is_real = [=](const Arguments &a, int64_t index, double *imag) {
+        if (is_flat) {
+            const char *value = a.pointer<char>(4) + x.im.batch(index);
+            load_dtype(imag, value, x.im.dtype, 1, 1);
+            return *imag == 0;
+        }
+        x.im.load(imag, a.pointer<void>(4), index);
+        return is_zero(imag, m * n);
+    };
+    auto store_no_imag = [=](const Arguments &a, int64_t index) {
+        in_type_of(x.re, [&]<class T>(T) {
+            store_zeros<T>(lu.im, a.pointer<void>(1), index);
+            return true;
+        });
+    };
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int *swaps = reinterpret_cast<int *>(spare + m * n), info = 0;
         const int rows = int(m), columns = int(n);
-        x.im.load(spare, a.pointer<void>(4), index);
-        if (is_zero(spare, m * n)) {
+        if (is_real(a, index, spare)) {
             if (!real_by_lapack) return false;
-            return in_type_of(x.re, [&]<class T>(T) {
+            const bool done = in_type_of(x.re, [&]<class T>(T) {
                 T *matrix = reinterpret_cast<T *>(room);
+                if (is_wide)
+                    return factor_wide(lapack, x.re, a.pointer<void>(3), lu.re, a.pointer<void>(0),
+                                       index, matrix, swaps, swaps + k);
                 x_columns.re.load(matrix, a.pointer<void>(3), index);
                 if (!is_finite(matrix, m * n)) return false;
                 LapackBlocks<T>{lapack, parallel}.factor_lu(matrix, rows, columns, swaps);
                 lu_columns.re.store(a.pointer<void>(0), index, matrix);
-                lu.im.store(a.pointer<void>(1), index, spare);
-                store_swaps(a, index, swaps);
                 return true;
             });
+            if (!done) return false;
+            store_no_imag(a, index);
+            store_swaps(a, index, swaps);
+            return true;
         }
         x_columns.load(as_complex(room), a, 3, index, spare);
         if (!is_finite(room, 2 * m * n)) return false;
@@ -92,12 +170,11 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     auto body = [=](const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int64_t *swaps = reinterpret_cast<int64_t *>(spare + m * n);
-        x.im.load(spare, a.pointer<void>(4), index);
-        if (is_zero(spare, m * n)) {
+        if (is_real(a, index, spare)) {
             x.re.load(room, a.pointer<void>(3), index);
             factor_real_lu(room, m, n, swaps);
             lu.re.store(a.pointer<void>(0), index, room);
-            lu.im.store(a.pointer<void>(1), index, spare);
+            store_no_imag(a, index);
             store_swaps(a, index, swaps);
             return;
         }
