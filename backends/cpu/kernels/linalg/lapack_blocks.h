@@ -170,9 +170,49 @@ struct LapackBlocks {
             T *block = q + begin * int64_t(m);
             std::fill(block, block + (end - begin) * int64_t(m), T(0));
             for (int i = begin; i < end; ++i) block[(i - begin) * int64_t(m) + i] = 1;
-            // Later reflectors leave these columns as they are.
-            reflect("N", m, end - begin, std::min(k, end), a, m, tau, block, m);
+            // Later reflectors leave these columns as they are, earlier ones their first rows.
+            if (begin < k)
+                subtract_reflections(block + begin, m, m - begin, end - begin,
+                                     a + begin * int64_t(m) + begin, m, std::min(k, end) - begin,
+                                     tau + begin);
+            for (int last = std::min(begin, k); last > 0;) {
+                const int first = (last - 1) / kLapackPanel * kLapackPanel;
+                reflect("N", m - first, end - begin, last - first, a + first * int64_t(m) + first,
+                        m, tau + first, block + first, m);
+                last = first;
+            }
         });
+    }
+
+    // Replaces the first columns of the identity, [m, columns], by those of 1 - V S V^T, the product
+    // of `count` reflections, at most as many as columns.
+    void subtract_reflections(T *q, int ldq, int m, int columns, const T *a, int lda, int count,
+                              const T *tau) const {
+        constexpr int kMost = kLapackPanel * kLapackPanel;
+        T top[kMost], products[kMost], s[kMost] = {}, moved[kMost] = {};
+        const T *rest = a + columns;
+        const int rows = m - columns;
+        for (int i = 0; i < count; ++i)
+            for (int j = 0; j < columns; ++j)
+                top[i * columns + j] = j < i ? T(0) : j == i ? T(1) : a[i * int64_t(lda) + j];
+        std::fill(products, products + count * count, T(0));
+        add_product(1, "T", count, count, columns, top, columns, top, columns, products, count);
+        if (rows) add_product(1, "T", count, count, rows, rest, lda, rest, lda, products, count);
+        auto add_column = [](T *to, const T *from, T factor, int n) {
+            for (int i = 0; i < n; ++i) to[i] += factor * from[i];
+        };
+        for (int i = 0; i < count; ++i) {
+            T *column = s + i * count;
+            for (int k = 0; k < i; ++k)
+                add_column(column, s + k * count, -tau[i] * products[i * count + k], k + 1);
+            column[i] = tau[i];
+        }
+        for (int j = 0; j < columns; ++j)
+            for (int k = 0; k <= std::min(j, count - 1); ++k)
+                add_column(moved + j * count, s + k * count, top[k * columns + j], k + 1);
+        add_product(-1, "N", columns, columns, count, top, columns, moved, count, q, ldq);
+        if (rows)
+            add_product(-1, "N", rows, columns, count, rest, lda, moved, count, q + columns, ldq);
     }
 };
 
