@@ -39,8 +39,9 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation) {
         w.store(a.pointer<void>(0), i, eigh.diagonal(room));
         if (vectors) v.store(a.pointer<void>(1), i, eigh.matrix(room));
     };
-    return plan_with_lapack(x, kLapackEigh, x.size() + n + lwork + liwork, by_lapack,
-                            eigh.doubles(), 8 * x.size() * (x.rows + 8), body);
+    return plan_with_lapack(x, vectors ? kLapackEigh : kLapackEigvalsh,
+                            x.size() + n + lwork + liwork, by_lapack, eigh.doubles(),
+                            8 * x.size() * (x.rows + 8), body);
 }
 
 INFINI_KERNEL("eigh", plan_eigh);

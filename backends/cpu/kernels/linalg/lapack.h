@@ -19,8 +19,14 @@ namespace infini::cpu {
 constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
 constexpr int64_t kLapackCholesky = 32;
 constexpr int64_t kLapackEigh = 56;
-constexpr int64_t kLapackLu = 160;  // in double precision
+constexpr int64_t kLapackEigvalsh = 24;
+constexpr int64_t kLapackEig = 2;         // of real matrices
+constexpr int64_t kLapackEigSingle = 48;  // in single precision
+constexpr int64_t kLapackLu = 160;        // in double precision
 constexpr int64_t kLapackLuFactor = 48;
+constexpr int64_t kLapackDet = 72;
+constexpr int64_t kLapackInverse = 48;  // in single precision
+constexpr int64_t kLapackLstsq = 96;
 constexpr int64_t kLapackQr = 80;
 constexpr int64_t kLapackSvd = 24;
 constexpr int64_t kLapackComplex = 8;   // the built-in ones are plain loops

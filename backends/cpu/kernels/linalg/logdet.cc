@@ -68,7 +68,7 @@ std::unique_ptr<Plan> plan_factors(const Operation &operation, int input, double
         x.load(room, a.pointer<void>(input), i);
         store(a, i, Factors{room, n, factor_lu(room, n, swaps, least), swaps});
     };
-    return plan_with_lapack(x, kLapackLu, n * n + 2 * n, by_lapack, n * n + n, n * n * (n / 2 + 8),
+    return plan_with_lapack(x, kLapackDet, n * n + 2 * n, by_lapack, n * n + n, n * n * (n / 2 + 8),
                             body);
 }
 

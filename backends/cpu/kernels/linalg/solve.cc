@@ -90,7 +90,8 @@ std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
         solve(room, n, sides, n);
         y.store(a.pointer<void>(0), i, sides);
     };
-    return plan_with_lapack(x, kLapackLu, doubles, by_lapack, doubles, n * n * (n + 8), body);
+    const int64_t from = x.dtype == INFINI_DTYPE_F32 ? kLapackInverse : kLapackLu;
+    return plan_with_lapack(x, from, doubles, by_lapack, doubles, n * n * (n + 8), body);
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation) {
