@@ -320,6 +320,19 @@ def test_lu_outside() -> None:
     assert np.allclose(p @ lower @ upper, a)
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 60])
+def test_eigenvalues_without_vectors(n: int) -> None:
+    for kind in (np.float32, np.float64, np.complex64, np.complex128):
+        a = values((3, n, n), kind in (np.complex64, np.complex128)).astype(kind)
+        a = a + np.diag(np.arange(n) * 4).astype(kind)
+        close = 1e-2 if np.finfo(kind).eps > 1e-10 else 1e-8
+        got, both = of(linalg.eigvals(put(a))), of(linalg.eig(put(a)).eigenvalues)
+        assert got.dtype == both.dtype == np.result_type(kind, np.complex64)
+        wanted = np.linalg.eigvals(a.astype(np.result_type(kind, np.float64)))
+        for each in (got, both):
+            assert np.allclose(np.sort_complex(each), np.sort_complex(wanted), atol=close)
+
+
 def test_unpacking_ignores_pivots_of_no_column() -> None:
     """As torch: a matrix of 5 x 2 has two pivots."""
     packed = infinicore.randn(3, 5, 2)

@@ -84,6 +84,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Values]]] = [
     ("complex_eigh", {"*B": (3,), "N": 20}, {}, {}),
     ("complex_eigh", {"*B": (), "N": 40}, {}, {}),
     ("eig", {"*B": (), "N": 48}, {}, {}),
+    ("eigvals", {"*B": (2,), "N": 48}, {}, {}),
+    ("householder_product", {"*B": (), "M": 200, "N": 200, "K": 200}, {}, {}),
+    ("lu_factor", {"*B": (2,), "M": 5, "N": 1000}, {}, {}),
+    ("lu_factor", {"*B": (2,), "M": 1000, "N": 5}, {}, {}),
 ]
 
 

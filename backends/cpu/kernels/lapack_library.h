@@ -32,6 +32,8 @@ struct Lapack {
                    int *info, size_t);
     void (*dgesdd)(Char job, Int m, Int n, double *a, Int lda, double *s, double *u, Int ldu,
                    double *vt, Int ldvt, double *work, Int lwork, int *iwork, int *info, size_t);
+    void (*dgelsy)(Int m, Int n, Int columns, double *a, Int lda, double *b, Int ldb, int *pivots,
+                   const double *rcond, int *rank, double *work, Int lwork, int *info);
     void (*dsyevd)(Char job, Char triangle, Int n, double *a, Int lda, double *w, double *work,
                    Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
     void (*dgeev)(Char left, Char right, Int n, double *a, Int lda, double *wr, double *wi,
@@ -57,8 +59,12 @@ struct Lapack {
                    int *info, size_t);
     void (*sgesdd)(Char job, Int m, Int n, float *a, Int lda, float *s, float *u, Int ldu,
                    float *vt, Int ldvt, float *work, Int lwork, int *iwork, int *info, size_t);
+    void (*sgelsy)(Int m, Int n, Int columns, float *a, Int lda, float *b, Int ldb, int *pivots,
+                   const float *rcond, int *rank, float *work, Int lwork, int *info);
     void (*ssyevd)(Char job, Char triangle, Int n, float *a, Int lda, float *w, float *work,
                    Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
+    void (*sgeev)(Char left, Char right, Int n, float *a, Int lda, float *wr, float *wi, float *vl,
+                  Int ldvl, float *vr, Int ldvr, float *work, Int lwork, int *info, size_t, size_t);
     // Double-precision complex: pairs of doubles.
     void (*zgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
     void (*zgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,

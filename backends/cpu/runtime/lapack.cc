@@ -78,6 +78,7 @@ struct Library {
         find(table.dormqr, "dormqr_");
         find(table.dsytrf, "dsytrf_");
         find(table.dgesdd, "dgesdd_");
+        find(table.dgelsy, "dgelsy_");
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
         find(table.sgetrf, "sgetrf_");
@@ -90,7 +91,9 @@ struct Library {
         find(table.sormqr, "sormqr_");
         find(table.ssytrf, "ssytrf_");
         find(table.sgesdd, "sgesdd_");
+        find(table.sgelsy, "sgelsy_");
         find(table.ssyevd, "ssyevd_");
+        find(table.sgeev, "sgeev_");
         find(table.zgetrf, "zgetrf_");
         find(table.zgetrs, "zgetrs_");
         find(table.zpotrf, "zpotrf_");

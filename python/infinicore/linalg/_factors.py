@@ -11,6 +11,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 from infinicore.functions.linalg import packed
 from infinicore.functions.linalg.eig import eig as _eig
+from infinicore.functions.linalg.eig import eigvals as _eigvals
 from infinicore.functions.linalg.linalg import _svd
 from infinicore.functions.linalg.reflectors import reflected
 from infinicore.linalg._matrices import into, matrices
@@ -182,4 +183,4 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.linalg.eigvals(infinicore.eye(2))
     tensor([1.+0.j, 1.+0.j])
     """
-    return into(out, eig(A).eigenvalues)  # type: ignore[no-any-return]
+    return into(out, _eigvals(matrices("eigvals", A, True)))  # type: ignore[no-any-return]

@@ -237,6 +237,15 @@ def check_eig(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     near(draw, "sizes of v", np.linalg.norm(v, axis=-2), np.ones(w.shape), 1.0)
 
 
+def check_eigvals(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    """Single eigenvalues of a matrix that is not normal may change by much more than the matrix;
+    their sum and that of their squares do not."""
+    w, x = whole(got, "w"), whole(inputs, "x")
+    near(draw, "trace", w.sum(-1), np.trace(x, axis1=-2, axis2=-1), sizes(x) * x.shape[-1])
+    squares = np.trace(x @ x, axis1=-2, axis2=-1)
+    near(draw, "trace of the square", (w * w).sum(-1), squares, (sizes(x) * x.shape[-1]) ** 2)
+
+
 def positive(draw: Draw, shape: Shape) -> Any:
     """Positive definite matrices, with other values in the triangle that is not read."""
     factor = draw.normal(shape)
@@ -321,6 +330,7 @@ CASES: dict[str, Rules] = {
     "complex_svd": rotated(check_complex_svd, sizes=("M",)),
     "complex_eigh": rotated(check_complex_eigh),
     "eig": rotated(check_eig),
+    "eigvals": rotated(check_eigvals),
     "matrix_exp": matrices(None, spread=0.7, noise=64.0),
     "kron": Rules(
         symbols={

@@ -1,5 +1,5 @@
-// eig: reduces a complex matrix to Hessenberg form by reflections, and that to triangular form by
-// rotations (shifted QR). Eigenvectors are computed from the triangular matrix.
+// eig and eigvals: reduce a complex matrix to Hessenberg form by reflections, and that to triangular
+// form by rotations (shifted QR). Eigenvectors are computed from the triangular matrix.
 #include "linalg/complex.h"
 
 namespace infini::cpu {
@@ -139,15 +139,101 @@ struct Schur {
     }
 };
 
-std::unique_ptr<Plan> plan_eig(const Operation &operation) {
-    const ComplexMatrices w(operation, 0, 1), v(operation, 2, 2), x(operation, 4, 2);
-    const int64_t n = x.rows();
-    auto body = [=](const Arguments &a, int64_t index, double *room) {
-        Complex *matrix = as_complex(room), *z = matrix + n * n, *vectors = z + n * n;
-        Complex *line = vectors + n * n, *values = line + n;
+bool has_one_value(const Tensor &x) {
+    for (int64_t i = 0; i < x.ndim; ++i)
+        if (x.size(i) > 1 && x.stride(i) != 0) return false;
+    return true;
+}
+
+// eig and, without vectors, eigvals.
+struct Eig {
+    bool vectors;
+    int input;
+    ComplexMatrices w, v, x;  // v: if there are vectors
+    int64_t n, lwork;
+    bool is_flat;  // one value for all imaginary parts: most likely the matrices are real
+
+    explicit Eig(const Operation &operation)
+        : vectors(operation.is("eig")),
+          input(vectors ? 4 : 2),
+          w(operation, 0, 1),
+          v(operation, 2, 2),
+          x(operation, input, 2),
+          n(x.rows()),
+          lwork((2 * kLapackBlock + 4) * n),
+          is_flat(has_one_value(operation.tensor(input + 1))) {}
+
+    int64_t lapack_doubles() const { return 5 * n * n + 6 * n + 2 * lwork; }
+    int64_t doubles() const { return (vectors ? 7 : 5) * n * n + 5 * n; }
+
+    void store(const Arguments &a, int64_t index, const Complex *values, const Complex *by_columns,
+               double *spare) const {
+        w.store(a, 0, index, values, spare);
+        if (vectors) v.transposed().store(a, 2, index, by_columns, spare);
+    }
+
+    // Small matrices in double precision, which takes as long.
+    bool run_real(const Lapack &lapack, const Arguments &a, int64_t index, double *room) const {
+        if (x.re.dtype == INFINI_DTYPE_F32 && n >= kLapackEigSingle)
+            return run_as<float>(lapack, a, index, room);
+        return run_as<double>(lapack, a, index, room);
+    }
+
+    template <class T>
+    bool run_as(const Lapack &lapack, const Arguments &a, int64_t index, double *room) const {
+        T *matrix = reinterpret_cast<T *>(room), *made = matrix + n * n, *re = made + n * n;
+        T *im = re + n, *work = im + n;
+        Complex *values = as_complex(room + 2 * n * n + 2 * n + lwork), *rows = values + n;
+        const int size = int(n), lsize = int(lwork);
+        int info = 0;
+        x.transposed().re.load(matrix, a.pointer<void>(input), index);
+        if (!is_finite(matrix, n * n)) return false;
+        typed<T>(lapack.sgeev, lapack.dgeev)("N", vectors ? "V" : "N", &size, matrix, &size, re, im,
+                                             nullptr, &size, made, &size, work, &lsize, &info, 1,
+                                             1);
+        if (info != 0) return false;
+        for (int64_t k = 0; k < n; ++k) {
+            values[k] = {re[k], im[k]};
+            if (!vectors) continue;
+            // For a conjugate pair LAPACK stores the real parts, then the imaginary parts.
+            const bool second = im[k] < 0, is_pair = im[k] != 0;
+            const T *at = made + (second ? k - 1 : k) * n;
+            for (int64_t i = 0; i < n; ++i)
+                rows[k * n + i] = {at[i], !is_pair ? 0.0 : second ? -at[i + n] : at[i + n]};
+        }
+        store(a, index, values, rows, room);
+        return true;
+    }
+
+    bool run_lapack(const Lapack &lapack, const Arguments &a, int64_t index, double *room) const {
+        if (is_flat) {
+            double value = 0;
+            load_dtype(&value, a.pointer<char>(input + 1) + x.im.batch(index), x.im.dtype, 1, 1);
+            if (value == 0) return run_real(lapack, a, index, room);
+        }
+        Complex *matrix = as_complex(room), *made = matrix + n * n, *values = made + n * n;
+        double *work = &values[n].re, *rwork = work + 2 * lwork, *spare = rwork + 2 * n;
+        const int size = int(n), lsize = int(lwork);
+        int info = 0;
+        x.transposed().load(matrix, a, input, index, spare);
+        if (!is_finite(room, 2 * n * n)) return false;
+        bool is_real = true;
+        for (int64_t i = 0; i < n * n; ++i) is_real &= matrix[i].im == 0;
+        if (is_real) return run_real(lapack, a, index, room);
+        if (n < kLapackComplex) return false;
+        lapack.zgeev("N", vectors ? "V" : "N", &size, room, &size, &values->re, nullptr, &size,
+                     &made->re, &size, work, &lsize, rwork, &info, 1, 1);
+        if (info != 0) return false;
+        store(a, index, values, made, spare);
+        return true;
+    }
+
+    void run(const Arguments &a, int64_t index, double *room) const {
+        Complex *matrix = as_complex(room), *z = matrix + n * n, *made = z + n * n;
+        Complex *line = made + (vectors ? n * n : 0), *values = line + n;
         double *cosines = &values[n].re, *spare = cosines + n;
         const Schur schur = {matrix, z, n};
-        x.load(matrix, a, 4, index, spare);
+        x.load(matrix, a, input, index, spare);
         const double scale = scale_down(matrix, n * n);
         bool good = !has_nan(matrix, n * n);
         if (good) {
@@ -156,49 +242,25 @@ std::unique_ptr<Plan> plan_eig(const Operation &operation) {
         }
         if (good) {
             for (int64_t i = 0; i < n; ++i) values[i] = matrix[i * n + i] * scale;
-            schur.make_vectors(vectors, line);
+            if (vectors) schur.make_vectors(made, line);
         } else {
-            fill_nan(values, n), fill_nan(vectors, n * n);
+            fill_nan(values, n);
+            if (vectors) fill_nan(made, n * n);
         }
         w.store(a, 0, index, values, spare);
-        v.store(a, 2, index, vectors, spare);
-    };
-    const ComplexMatrices v_columns = v.transposed(), x_columns = x.transposed();
-    const int64_t lwork = kLapackBlock * n;
+        if (vectors) v.store(a, 2, index, made, spare);
+    }
+};
+
+std::unique_ptr<Plan> plan_eig(const Operation &operation) {
+    const Eig eig(operation);
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
-        Complex *matrix = as_complex(room), *vectors = matrix + n * n, *values = vectors + n * n;
-        double *work = &values[n].re, *rwork = work + 2 * lwork, *spare = rwork + 2 * n;
-        const int size = int(n), lsize = int(lwork);
-        int info = 0;
-        x_columns.load(matrix, a, 4, index, spare);
-        if (!is_finite(room, 2 * n * n)) return false;
-        bool is_real = true;
-        for (int64_t i = 0; i < n * n; ++i) is_real &= matrix[i].im == 0;
-        if (is_real) {
-            for (int64_t i = 0; i < n * n; ++i) room[i] = matrix[i].re;
-            double *re = rwork, *im = re + n, *made = room + n * n;
-            lapack.dgeev("N", "V", &size, room, &size, re, im, nullptr, &size, made, &size, work,
-                         &lsize, &info, 1, 1);
-            if (info != 0) return false;
-            // For a conjugate pair LAPACK stores the real parts, then the imaginary parts.
-            for (int64_t k = 0; k < n; ++k) {
-                values[k] = {re[k], im[k]};
-                const bool second = im[k] < 0, is_pair = im[k] != 0;
-                const double *at = made + (second ? k - 1 : k) * n;
-                for (int64_t i = 0; i < n; ++i)
-                    vectors[k * n + i] = {at[i], !is_pair ? 0.0 : second ? -at[i + n] : at[i + n]};
-            }
-        } else {
-            lapack.zgeev("N", "V", &size, room, &size, &values->re, nullptr, &size, &vectors->re,
-                         &size, work, &lsize, rwork, &info, 1, 1);
-            if (info != 0) return false;
-        }
-        w.store(a, 0, index, values, spare);
-        v_columns.store(a, 2, index, vectors, spare);
-        return true;
+        return eig.run_lapack(lapack, a, index, room);
     };
-    return plan_with_lapack(x.re, kLapackComplex, 5 * n * n + 4 * n + 2 * lwork, by_lapack,
-                            7 * n * n + 5 * n, n * n * n * 64, body);
+    auto body = [=](const Arguments &a, int64_t index, double *room) { eig.run(a, index, room); };
+    return plan_with_lapack(eig.x.re, eig.is_flat ? kLapackEig : kLapackComplex,
+                            eig.lapack_doubles(), by_lapack, eig.doubles(),
+                            eig.n * eig.n * eig.n * 64, body);
 }
 
 INFINI_KERNEL("eig", plan_eig);

@@ -1,5 +1,6 @@
 // eig: reduces a complex matrix to Hessenberg form by reflections, and this to triangular form by
-// rotations (QR with shifts). Eigenvectors are computed from the triangle. One block per matrix.
+// rotations (QR with shifts). Eigenvectors are computed from the triangle, if kVectors. One block per
+// matrix.
 #pragma once
 
 #include "complex.cuh"
@@ -192,7 +193,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
         INFINI_ROLLED
         for (int64_t i = thread(); i < n * n; i += kThreads) most = fmax(most, size(t[i]));
         most = block_most(most);
-        if (is_good) {
+        if (kVectors && is_good) {
             INFINI_ROLLED
             for (int64_t k = thread(); k < n; k += kThreads)
                 schur.solve(v + k * n, k, fmax(most, 1e-300) * kUnit);
@@ -202,6 +203,7 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
         store_complex(p.y, index,
                       [=](int64_t, int64_t k) { return is_good ? t[k * n + k] * scale : none; });
         __syncthreads();
+        if constexpr (!kVectors) continue;
         // Row k of t is now z times row k of v.
         INFINI_ROLLED
         for (int64_t e = thread(); e < n * n && is_good; e += kThreads) {

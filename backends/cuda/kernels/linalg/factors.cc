@@ -96,10 +96,11 @@ std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device, F
     auto own = [=](Device &on, size_t most_bytes) {
         return plan_complex_blocks(on, work.source, dtype, params, first, has_sides, most_bytes);
     };
+    constexpr size_t kMostBytes = size_t(1) << 30;
+    if (operation.is("eigvals")) return own(device, kMostBytes);  // the library gives vectors, too
     SolverWork solver = solver_work(what, dtype, params, work.trailing);
     solver.own = own, solver.own_bytes = size_t(params.room) * sizeof(double);
     if (auto made = plan_solver(device, solver)) return made;
-    constexpr size_t kMostBytes = size_t(1) << 30;
     return own(device, kMostBytes);
 }
 
@@ -141,9 +142,14 @@ std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation, Device &devi
 }
 
 std::unique_ptr<Plan> plan_eig(const Operation &operation, Device &device) {
-    const FactorSizes s(operation, 4);
+    const bool vectors = operation.is("eig");
+    const FactorSizes s(operation, vectors ? 4 : 2);
+    Source source("linalg/eig.cuh");
+    source.constant("kVectors", vectors);
+    const std::vector<int> trailing =
+        vectors ? std::vector<int>{1, 1, 2, 2} : std::vector<int>{1, 1};
     return plan_complex(operation, device, Factorization::kEig,
-                        {Source("linalg/eig.cuh"), {1, 1, 2, 2}, 6 * s.n * s.n + 3 * s.n});
+                        {source, trailing, 6 * s.n * s.n + 3 * s.n});
 }
 
 INFINI_CUDA_KERNEL("lu_factor", plan_lu_factor);

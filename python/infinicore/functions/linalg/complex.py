@@ -7,7 +7,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._complex_emit import FORMS, joined
-from infinicore._complex_parts import part_type, parts
+from infinicore._complex_parts import WHOLES, part_type, parts
 from infinicore._dtype import int32
 from infinicore._emit import _step, cast_to, emit, tensor_for
 from infinicore._tensor import Tensor
@@ -104,6 +104,24 @@ def eig(z: Tensor) -> tuple[Tensor, Tensor]:
     w, v = _made(z, n), _made(z, n, n)
     _run("eig", w, v, z)
     return w, v
+
+
+def eigvals(z: Tensor) -> Tensor:
+    w = _made(z, z.shape[-1])
+    _run("eigvals", w, z)
+    return w
+
+
+def eig_of_real(x: Tensor, vectors: bool) -> Any:
+    """`eig` or `eigvals`, without a complex copy of the matrices."""
+    kind = WHOLES[x.dtype._code]
+    made = [_core.empty(tuple(x.shape[:-1]), kind, x.device)]
+    if vectors:
+        made.append(_core.empty(tuple(x.shape), kind, x.device))
+    zero = tensor_for(0.0, x.dtype, x.device).expand(*x.shape)
+    each = [part for one in made for part in parts(one)]
+    _step(operator_named("eig" if vectors else "eigvals"), [*each, x, zero], {})
+    return tuple(made) if vectors else made[0]
 
 
 def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,16 +10,31 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg import complex as forms
 from infinicore.functions.linalg.linalg import _matrices
+from infinicore.functions.linalg.packed import has_kernels
 
 __all__: list[str] = []
+
+
+def _whole(x: Tensor) -> Tensor:
+    return x if x.dtype.is_complex else cast_to(x, WHOLES[x.dtype._code])
 
 
 @function
 def eig(input: Tensor) -> Any:
     """Eigenvalues and eigenvectors, complex."""
     x = _matrices("eig", input)
-    whole = x if x.dtype.is_complex else cast_to(x, WHOLES[x.dtype._code])
-    return forms.eig(whole)
+    if has_kernels(x):
+        return forms.eig_of_real(x, True)
+    return forms.eig(_whole(x))
+
+
+@function
+def eigvals(input: Tensor) -> Tensor:
+    """Eigenvalues, complex."""
+    x = _matrices("eigvals", input)
+    if has_kernels(x):
+        return forms.eig_of_real(x, False)  # type: ignore[no-any-return]
+    return forms.eigvals(_whole(x)) if x.device.type == "cpu" else forms.eig(_whole(x))[0]
 
 
 @function

@@ -188,3 +188,20 @@ def eig(x_real: Array, x_imag: Array) -> Any:
     import numpy as np
 
     return _split(*np.linalg.eig(x_real + 1j * x_imag))
+
+
+@operator(
+    "Eigvals(!w_real, !w_imag, x_real, x_imag)",
+    """
+    out w_real  F32|F64  [*B, N]
+    out w_imag  =w_real  [*B, N]
+    x_real      =w_real  [*B, N, N]
+    x_imag      =w_real  [*B, N, N]
+    """,
+    kernel="eig",
+)
+def eigvals(x_real: Array, x_imag: Array) -> Any:
+    """The eigenvalues of a square matrix, in no particular order. NaN for a matrix with NaN."""
+    import numpy as np
+
+    return _split(np.linalg.eigvals(x_real + 1j * x_imag))
