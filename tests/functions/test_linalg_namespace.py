@@ -185,7 +185,7 @@ def test_indefinite_matrices(is_complex: bool, hermitian: bool) -> None:
 
 
 @pytest.mark.parametrize("is_complex", IS_COMPLEX)
-@pytest.mark.parametrize("sizes", [(2, 6, 4), (2, 4, 6), (5, 5)])
+@pytest.mark.parametrize("sizes", [(2, 6, 4), (2, 4, 6), (5, 5), (110, 100), (100, 103)])
 def test_least_squares(sizes: tuple[int, ...], is_complex: bool) -> None:
     """Full-rank matrices, for which reflections are sufficient, and rank-deficient ones."""
     full = values(sizes, is_complex)
@@ -271,6 +271,23 @@ def test_empty_batches() -> None:
         linalg.cross(infinicore.ones(5, 5, 3), infinicore.ones(5, 3))
 
 
+@pytest.mark.parametrize("n", [6, 100])
+def test_ranks_of_least_squares(n: int) -> None:
+    """The solution of least norm for every rank; none for matrices that are not finite."""
+    b = values((n + 2, 3), False)
+    for rank in (0, 1, n // 2, n - 1, n):
+        a = values((n + 2, rank), False) @ values((rank, n), False)
+        made = linalg.lstsq(put(a), put(b), rcond=1e-10)
+        assert made.rank.item() == rank
+        assert np.allclose(of(made.solution), np.linalg.pinv(a, rcond=1e-10) @ b, atol=1e-6)
+        rest = linalg.lstsq(put(a), put(b), rcond=1e-10, driver="gels").residuals
+        assert np.allclose(of(rest), ((a @ of(made.solution) - b) ** 2).sum(0))
+    a[0, 0] = np.nan
+    assert np.isnan(of(linalg.lstsq(put(a), put(b)).solution)).all()
+    strided = infinicore.ones(3, 2).T
+    assert np.allclose(of(linalg.lstsq(strided, infinicore.ones(2)).solution), [1 / 3] * 3)
+
+
 def test_drivers_of_least_squares() -> None:
     a, b = put(values((4, 3), False)), put(values((4, 2), False))
     sizes = {"gels": (2,), "gelsy": (0,), "gelsd": (2,), "gelss": (2,), None: (0,)}
@@ -318,6 +335,23 @@ def test_lu_outside() -> None:
     assert np.allclose(a @ of(infinicore.lu_solve(put(b), *factors)), b)
     p, lower, upper = map(of, infinicore.lu_unpack(*factors))
     assert np.allclose(p @ lower @ upper, a)
+
+
+@pytest.mark.parametrize("sizes", [(3, 200), (200, 3), (2, 40, 90), (0, 3), (1, 1), (5, 3, 3)])
+def test_factors_of_any_shape(sizes: tuple[int, ...]) -> None:
+    for kind in (np.float32, np.float64):
+        a = values(sizes, False).astype(kind)
+        close = 1e-4 if kind is np.float32 else 1e-9
+        for given in (put(a), put(np.swapaxes(a, -1, -2)).transpose(-1, -2)):
+            p, lower, upper = map(of, linalg.lu(given))
+            assert np.allclose(p @ lower @ upper, a, atol=close)
+            packed, pivots = linalg.lu_factor(given)
+            for one, two in zip(
+                infinicore.lu_unpack(packed, pivots), (p, lower, upper), strict=True
+            ):
+                assert (of(one) == two).all()
+            same = np.swapaxes(p, -1, -2) @ a
+            assert np.allclose(lower @ upper, same, atol=close)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 60])

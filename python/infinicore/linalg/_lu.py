@@ -83,7 +83,17 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return into(out, unpacked(*lu_factor(A, pivot=pivot)))
+    if not pivot:
+        raise RuntimeError("lu: pivot is False: expected True")
+    A = matrices("lu", A)
+    if packed.has_kernels(A) and A.numel():
+        return into(out, _lu_by_kernels(A))
+    return into(out, unpacked(*_lu_factor(A)))
+
+
+@traced
+def _lu_by_kernels(A: Tensor) -> Any:
+    return return_types.linalg_lu(*packed.lu_unpack(*_lu_factor(A)))
 
 
 def unpacked(LU: Tensor, pivots: Tensor) -> Any:
@@ -91,6 +101,8 @@ def unpacked(LU: Tensor, pivots: Tensor) -> Any:
     count = min(LU.shape[-2:])
     if pivots.shape[-1] > count:  # the others belong to no column
         pivots = pivots[..., :count]
+    if packed.unpacks(LU, pivots):
+        return return_types.linalg_lu(*packed.lu_unpack(LU, pivots))
     return _unpacked(LU, permutation(pivots, LU.shape[-2]))
 
 

@@ -314,6 +314,30 @@ def _by_reflections(A: Tensor, right: Tensor, rcond: float | None, driver: str |
     return made, residuals, rank, none
 
 
+@traced
+def _by_kernel(A: Tensor, B: Tensor, rcond: float, driver: str | None) -> Any:
+    """What `lstsq` gives, by QR with exchanged columns."""
+    solution, rank = packed.lstsq(A, B, rcond)
+    none = infinicore.empty(0, dtype=A.dtype, device=A.device)
+    residuals = none
+    if driver == "gels":
+        rank = infinicore.empty(0, dtype=infinicore.int64, device=A.device)
+        if A.shape[-2] > A.shape[-1]:
+            made, right = solution, B
+            if B.ndim < A.ndim:
+                made, right = made.unsqueeze(-1), right.unsqueeze(-1)
+            residuals = infinicore.sum((infinicore.matmul(A, made) - right) ** 2, -2)
+    return return_types.linalg_lstsq(solution, residuals, rank, none)
+
+
+def _has_kernel(A: Tensor, right: Tensor, rcond: Any) -> bool:
+    """Whether the kernel takes these matrices."""
+    if not packed.has_kernels(A) or right.dtype.is_complex or not (A.numel() and right.numel()):
+        return False
+    fits = tuple(A.shape[:-1]) == tuple(right.shape[:-1]) and not isinstance(rcond, Tensor)
+    return fits and (rcond is None or 0 < rcond < 1)
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The least-squares solution X of A @ X = B with the smallest norm.
 
@@ -325,7 +349,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     A, B = matrices("lstsq", A), floats(B)
     is_vector = B.ndim == A.ndim - 1
     right = B.unsqueeze(-1) if is_vector else B
-    if driver in (None, "gels", "gelsy") and not isinstance(rcond, Tensor):
+    by_qr = driver in (None, "gels", "gelsy") and not isinstance(rcond, Tensor)
+    if by_qr and _has_kernel(A, right, rcond):
+        least = max(A.shape[-2:]) * eps(A) if rcond is None else float(rcond)
+        return _by_kernel(A, B, least, driver)
+    if by_qr:
         found = _by_reflections(A, right, rcond, driver)
         if found is not None:
             solution = found[0].squeeze(-1) if is_vector else found[0]

@@ -246,6 +246,14 @@ def check_eigvals(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     near(draw, "trace of the square", (w * w).sum(-1), squares, (sizes(x) * x.shape[-1]) ** 2)
 
 
+def low_rank(draw: Draw, shape: Shape) -> Any:
+    """Matrices that may have a lower rank than their sizes, with similar singular values."""
+    m, n = shape[-2:]
+    rank = int(draw.rng.integers(1, min(m, n) + 1)) if min(m, n) else 0
+    u, _, vh = np.linalg.svd(draw.normal(shape), full_matrices=False)
+    return (u[..., :rank] * draw.rng.uniform(1, 3, rank)) @ vh[..., :rank, :]
+
+
 def positive(draw: Draw, shape: Shape) -> Any:
     """Positive definite matrices, with other values in the triangle that is not read."""
     factor = draw.normal(shape)
@@ -320,6 +328,14 @@ CASES: dict[str, Rules] = {
         sizes=("K",),
         attributes={"upper": (0, 1), "unitriangular": (0, 1)},
         values={"a": dominant},
+        noise=64.0,
+    ),
+    "lu_unpack": matrices(None, sizes=("M",), values={"pivots": later_rows}),
+    "lstsq": matrices(
+        None,
+        sizes=("M", "K"),
+        attributes={"rcond": (1e-3,)},
+        values={"a": low_rank},
         noise=64.0,
     ),
     "lu_factor": matrices(check_lu_factor, sizes=("M",)),

@@ -271,3 +271,46 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
     }
 }
 #endif
+
+#ifdef INFINI_KERNEL_PACKED_UNPACK
+#include "dense.cuh"
+
+// lu_unpack: p in y, l in z, u in w, from packed factors in x and pivots in b.
+using namespace infini;
+
+INFINI_ENTRY(LinalgParams, kThreads, 1) {
+    const int64_t m = p.x.rows, n = p.x.columns, count = p.b.columns;
+    int64_t *order = reinterpret_cast<int64_t *>(p.rooms + blockIdx.x * p.room);
+    auto write = [](const MatrixParams &to, int64_t index, auto value) {
+        T *data = static_cast<T *>(to.data) + to.batch(index);
+        INFINI_ROLLED
+        for (int64_t e = thread(); e < to.rows * to.columns; e += kThreads) {
+            const int64_t i = e / to.columns, k = e - i * to.columns;
+            data[i * to.row_step + k * to.column_step] = value(i, k);
+        }
+    };
+    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+        const T *lu = static_cast<const T *>(p.x.data) + p.x.batch(index);
+        const int *pivots = static_cast<const int *>(p.b.data) + p.b.batch(index);
+        if (thread() == 0) {
+            for (int64_t i = 0; i < m; ++i) order[i] = i;
+            for (int64_t k = 0; k < count; ++k) {
+                const int64_t other = pivots[k * p.b.column_step] - 1, kept = order[k];
+                if (other < 0 || other >= m) continue;
+                order[k] = order[other], order[other] = kept;
+            }
+        }
+        __syncthreads();
+        const T none = convert<T>(0.0), one = convert<T>(1.0);
+        auto at = [=, &p](int64_t i, int64_t k) {
+            return lu[i * p.x.row_step + k * p.x.column_step];
+        };
+        write(p.y, index, [=](int64_t i, int64_t k) { return order[k] == i ? one : none; });
+        write(p.z, index, [=](int64_t i, int64_t k) {
+            return i < k ? none : i == k ? one : at(i, k);
+        });
+        write(p.w, index, [=](int64_t i, int64_t k) { return i > k ? none : at(i, k); });
+        __syncthreads();
+    }
+}
+#endif

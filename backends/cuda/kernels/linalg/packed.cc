@@ -64,6 +64,34 @@ std::unique_ptr<Plan> plan_ldl(const Operation &operation, Device &device) {
                                 n * (n + params.b.columns + 2) + 3});
 }
 
+std::unique_ptr<Plan> plan_lu_unpack(const Operation &operation, Device &device) {
+    L params = {};
+    params.y = matrices_of(operation.tensor(0), 2), params.z = matrices_of(operation.tensor(1), 2);
+    params.w = matrices_of(operation.tensor(2), 2), params.x = matrices_of(operation.tensor(3), 2);
+    params.b = matrices_of(operation.tensor(4), 1);
+    return plan_blocks(device, {Source("linalg/packed.cuh:unpack"),
+                                params,
+                                {{&L::y, 0}, {&L::z, 1}, {&L::w, 2}, {&L::x, 3}, {&L::b, 4}},
+                                operation.tensor(0).dtype,
+                                params.x.rows});
+}
+
+std::unique_ptr<Plan> plan_lstsq(const Operation &operation, Device &device) {
+    L params = {};
+    params.y = matrices_of(operation.tensor(0), 2), params.z = matrices_of(operation.tensor(1), 0);
+    params.x = matrices_of(operation.tensor(2), 2), params.b = matrices_of(operation.tensor(3), 2);
+    params.least = operation.number(0);
+    const int64_t m = params.x.rows, n = params.x.columns, sides = params.b.columns;
+    const int64_t doubles = m * n + (m + 2 * n) * sides + 3 * n + 3 * std::min(m, n) + 2;
+    return plan_blocks(device, {Source("linalg/lstsq.cuh"),
+                                params,
+                                {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}, {&L::b, 3}},
+                                operation.tensor(0).dtype,
+                                doubles});
+}
+
+INFINI_CUDA_KERNEL("lu_unpack", plan_lu_unpack);
+INFINI_CUDA_KERNEL("lstsq", plan_lstsq);
 INFINI_CUDA_KERNEL("reflectors", plan_reflectors);
 INFINI_CUDA_KERNEL("triangular", plan_triangular);
 INFINI_CUDA_KERNEL("ldl", plan_ldl);

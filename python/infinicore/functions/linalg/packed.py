@@ -87,6 +87,30 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor) -> Tensor:
     return _back(made, B)
 
 
+def unpacks(LU: Tensor, pivots: Tensor) -> bool:
+    """Whether `lu_unpack` takes these factors."""
+    shape = (*LU.shape[:-2], min(LU.shape[-2:]))
+    return has_kernels(LU) and LU.numel() > 0 and tuple(pivots.shape) == shape
+
+
+@function
+def lu_unpack(LU: Tensor, pivots: Tensor) -> Any:
+    """P, L and U."""
+    p, lower, upper = emit("lu_unpack", _plain(LU), cast_to(pivots, int32))
+    return _back(p, LU), _back(lower, LU), _back(upper, LU)
+
+
+@function
+def lstsq(A: Tensor, B: Tensor, rcond: float) -> Any:
+    """The least-squares solution of the smallest norm, and ranks. B may be a vector for each
+    matrix."""
+    is_vector = B.ndim == A.ndim - 1
+    x = _plain(A)
+    right = cast_to(B.unsqueeze(-1) if is_vector else B, x.dtype)
+    solution, rank = emit("lstsq", x, right.expand(*x.shape[:-1], right.shape[-1]), rcond=rcond)
+    return _back(solution.squeeze(-1) if is_vector else solution, A), rank
+
+
 def _sides(A: Tensor, B: Tensor, left: bool) -> tuple[Any, Tensor, Tensor, Tensor]:
     """The batch, right-hand sides as columns, the result, and the result as columns."""
     batch = broadcast([tuple(A.shape[:-2]), tuple(B.shape[:-2])])

@@ -235,3 +235,48 @@ def solve_triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) ->
     n = a.shape[-1]
     triangle = np.triu(a, int(unitriangular)) if upper else np.tril(a, -int(unitriangular))
     return np.linalg.solve(triangle + np.eye(n) * int(unitriangular), b)
+
+
+@operator(
+    "LUUnpack(!p, !l, !u, lu, pivots)",
+    f"""
+    out p   F32|F64  [*B, M, M]
+    out l   =p       [*B, M, {_K}]
+    out u   =p       [*B, {_K}, N]
+    lu      =p       [*B, M, N]
+    pivots  I32      [*B, {_K}]
+    """,
+    kernel=True,
+)
+def lu_unpack(lu: Array, pivots: Array) -> Any:
+    """The permutation p, the unit lower triangular l and the upper triangular u, from the packed
+    factors and row exchanges of `lu_factor`."""
+    import numpy as np
+
+    m, k = lu.shape[-2], min(lu.shape[-2:])
+    p = np.zeros((*lu.shape[:-1], m))
+    for place in np.ndindex(lu.shape[:-2]):
+        order = np.arange(m)
+        for row, other in enumerate(pivots[place].astype(int) - 1):
+            order[[row, other]] = order[[other, row]]
+        p[place][order, np.arange(m)] = 1
+    return p, np.tril(lu[..., :k], -1) + np.eye(m, k), np.triu(lu[..., :k, :])
+
+
+@operator(
+    "Lstsq(!x, !rank, a, b, double rcond)",
+    """
+    out x     F32|F64  [*B, N, K]
+    out rank  I64      [*B]
+    a         =x       [*B, M, N]
+    b         =x       [*B, M, K]
+    """,
+    kernel=True,
+)
+def lstsq(a: Array, b: Array, *, rcond: float) -> Any:
+    """The x of least norm among those with the least |a x - b|, and the rank of a, of which the
+    singular values below about rcond times the largest count as 0, as LAPACK's gelsy."""
+    import numpy as np
+
+    x = np.linalg.pinv(a, rcond) @ b
+    return x, np.linalg.matrix_rank(a, rtol=rcond)
