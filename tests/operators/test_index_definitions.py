@@ -64,13 +64,15 @@ def test_scattering(kind: str) -> None:
             same(call("scatter_reduce", x, index, source, **more)[0], theirs)
 
 
+@pytest.mark.parametrize("shape", [(5, 6, 7), (9000,)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_index_reduce(kind: str) -> None:
-    x = data(kind, 5, 6, 7)
-    for dim in (-3, 1, 2):
-        index = places(x.shape[dim], 9)
+def test_index_reduce(kind: str, shape: tuple[int, ...]) -> None:
+    x = data(kind, *shape)
+    for dim in (-3, 1, 2) if len(shape) > 1 else (0,):
+        count = 9 if len(shape) > 1 else 10000
+        index = places(x.shape[dim], count)
         sizes = list(x.shape)
-        sizes[dim] = 9
+        sizes[dim] = count
         source = data(kind, *sizes, seed=1)
         given = (torched(x), dim, torched(index), torched(source))
         for (reduce, word), include in itertools.product(enumerate(WORDS), (True, False)):

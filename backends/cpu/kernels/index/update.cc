@@ -66,6 +66,40 @@ void group(const Slices &slices, const Indices &index, int64_t *first, int64_t *
     for (int64_t i = 0; i < slices.entries; ++i) order[first[slices.row(index, i) + 1]++] = i;
 }
 
+// Rows of one element: copies a line of them, then folds only the elements that entries select.
+template <class T, class Combine, class Finish>
+void fold_elements(const Slices &slices, T *output, const T *input, const T *source,
+                   const Sum<T> *start, const int64_t *first, const int64_t *order,
+                   const int64_t *selected, const Combine &combine, const Finish &finish) {
+    using S = Sum<T>;
+    const int64_t rows = slices.rows, entries = slices.entries;
+    const int64_t threads = int64_t(thread_count());
+    // Few long lines are divided.
+    const int64_t shares = slices.outer >= threads ? 1 : std::min(threads, rows);
+    const int64_t work = (rows + 4 * entries) / shares * int64_t(sizeof(T));
+    parallel_for(size_t(slices.outer * shares), slices.grain(work), [&](size_t begin, size_t end) {
+        for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
+            const int64_t line = at / shares, share = at % shares;
+            const int64_t low = rows * share / shares, high = rows * (share + 1) / shares;
+            T *to = output + line * rows;
+            const T *from = input + line * rows, *terms = source + line * entries;
+            if (to != from) std::memcpy(to + low, from + low, size_t(high - low) * sizeof(T));
+            // Entries of a row are adjacent in `order`.
+            for (int64_t k = first[low]; k < first[high];) {
+                const int64_t row = selected[k], last = first[row + 1];
+                const int64_t count = last - k;
+                S sum = start ? *start : load_element<S>(from[row]);
+                for (; k < last; ++k) {
+                    const S term = load_element<S>(terms[order[k]]);
+                    combine(&sum, &term, 1);
+                }
+                finish(&sum, 1, count);
+                store_element(to[row], sum);
+            }
+        }
+    });
+}
+
 // For every selected row: calls combine(sums, terms, n) for each of its entries, on blocks of the
 // row, then finish(sums, n, entries). Sums start with the input's row or an initial value.
 template <class T, class Combine, class Finish>
@@ -107,26 +141,11 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
             store_block(to + i, sum, size_t(n));
         }
     };
-    // Rows of one element: processes a whole line of them.
-    constexpr int64_t kLine = 1024;
-    if (inner == 1 && slices.rows <= kLine && slices.entries <= kLine) {
-        const size_t each = slices.grain((slices.rows + slices.entries) * 4 * int64_t(sizeof(S)));
-        parallel_for(size_t(slices.outer), each, [&](size_t begin, size_t end) {
-            S sums[kLine], terms[kLine];
-            for (int64_t line = int64_t(begin); line < int64_t(end); ++line) {
-                load_block(terms, source + line * slices.entries, size_t(slices.entries));
-                load_block(sums, input + line * slices.rows, size_t(slices.rows));
-                for (int64_t at = 0; at < slices.rows; ++at) {
-                    if (first[at] == first[at + 1]) continue;
-                    if (start) sums[at] = *start;
-                    for (int64_t k = first[at]; k < first[at + 1]; ++k)
-                        combine(sums + at, terms + order[k], 1);
-                    finish(sums + at, 1, first[at + 1] - first[at]);
-                }
-                store_block(output + line * slices.rows, sums, size_t(slices.rows));
-            }
-        });
-        return;
+    if (inner == 1) {
+        int64_t *selected = order + slices.entries;  // the rows of the entries in `order`
+        for (int64_t k = 0; k < slices.entries; ++k) selected[k] = slices.row(index, order[k]);
+        return fold_elements(slices, output, input, source, start, first, order, selected, combine,
+                             finish);
     }
     // The mean number of rows read per row written.
     const int64_t reads = 2 + slices.entries / std::max<int64_t>(slices.rows, 1);
@@ -137,7 +156,7 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
 }
 
 size_t room_of(const Slices &slices) {
-    return size_t(slices.rows + 2 + slices.entries) * sizeof(int64_t);
+    return size_t(slices.rows + 2 + 2 * slices.entries) * sizeof(int64_t);
 }
 
 std::unique_ptr<Plan> plan_index_add(const Operation &operation) {
