@@ -172,6 +172,11 @@ def test_blocks_of_nonzero_elements(rng: Any) -> None:
             )
             few = infinicore.nonzero_static(given, size=30, fill_value=-7).numpy()
             assert np.array_equal(few[:30], np.argwhere(wanted)[:30])
+        tall = np.repeat(a, 300, 0)
+        for size in (0, 5, 4000, tall.size + 3):  # the beginning has enough, or not
+            few = infinicore.nonzero_static(infinicore.tensor(tall[6000:]), size=size).numpy()
+            found = np.argwhere(tall[6000:])[:size]
+            assert np.array_equal(few[: len(found)], found) and (few[len(found) :] == -1).all()
         flat = a.reshape(-1)
         assert np.array_equal(infinicore.nonzero(x.view(-1)).numpy(), np.argwhere(flat))
 

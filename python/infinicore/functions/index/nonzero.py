@@ -91,11 +91,35 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     if input.device is not _CPU or not input.ndim or _core.is_recording():
         made = _nonzero_static(input, size, fill_value)
     else:
-        found = _core.argwhere(input)
-        made = infinicore.full((size, input.ndim), fill_value, dtype=int64)
-        count = min(size, found.shape[0])
-        made.narrow(0, 0, count).copy_(found.narrow(0, 0, count))
+        made = _padded(_first_rows(input, size), size, fill_value)
     return made if out is None else write("nonzero_static", out, made)  # type: ignore[no-any-return]
+
+
+def _first_rows(input: Tensor, size: int) -> Tensor:
+    """The indices of the first nonzero elements: at least `size` of them, if there are as many."""
+    count = input.shape[0]
+    if not size:
+        return _core.empty((0, input.ndim), int64, _CPU)
+    # The beginning of a large input often has enough.
+    part = (4 * size + 4096) * count // max(input.numel(), 1) + 1
+    if part < count // 4:
+        found = _core.argwhere(input.narrow(0, 0, part))
+        if found.shape[0] >= size:
+            return found
+    return _core.argwhere(input)
+
+
+def _padded(found: Tensor, size: int, fill_value: int) -> Tensor:
+    """The first `size` rows, followed by rows of `fill_value` if there are fewer."""
+    count = found.shape[0]
+    if count == size:
+        return found
+    if count > size:
+        return found.narrow(0, 0, size).clone()
+    made = found.new_empty(size, found.shape[1])
+    made.narrow(0, 0, count).copy_(found)
+    made.narrow(0, count, size - count).fill_(fill_value)
+    return made
 
 
 @function
