@@ -135,6 +135,9 @@ def test_degrees_in_a_graph() -> None:
 def test_normal() -> None:
     p = np.concatenate([np.linspace(0.001, 0.999, 99), [1e-300, 1e-20, 0.5, 0.0, 1.0]])
     close(special.ndtri(infinicore.tensor(p)), scipy.ndtri(p), absolute=1e-13)
+    for kind in ("u1", "i8", "?"):
+        whole = np.array([0, 1, 2, 100]).astype(kind)
+        close(special.ndtri(infinicore.tensor(whole)), scipy.ndtri(whole.astype("f4")))
     q = p[p < 1]
     close(special.logit(infinicore.tensor(q)), scipy.logit(q), absolute=1e-13)
     close(special.erfinv(infinicore.tensor(q)), scipy.erfinv(q), 1e-9)

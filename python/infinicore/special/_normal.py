@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infinicore._dtype import float32, float64
+from infinicore._dtype import category, float32, float64
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -135,6 +135,10 @@ def ndtri(input: Tensor) -> Tensor:
     tensor([0.])
     """
     p = computed(input)
+    if category(input.dtype) < 2:  # of the integers only 0 and 1 are probabilities
+        nothing = tensor_for(math.nan, p.dtype, p.device)
+        high = where(emit("equal", p, 1.0), math.inf, nothing, p)
+        return _back(where(emit("equal", p, 0.0), -math.inf, high, p), input)
     # Around 1/2 by the inverse of erf; the lower tail as a function of r, and the upper one by
     # symmetry.
     q = emit("minimum", p, emit("sub", tensor_for(1.0, p.dtype, p.device), p))
