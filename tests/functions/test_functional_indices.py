@@ -29,6 +29,9 @@ def test_embedding(index: Any, kind: Any) -> None:
 def test_one_hot(classes: Any) -> None:
     with pytest.raises(IndexError, match="one_hot: "):
         F.one_hot(infinicore.tensor(classes), 3)
+    if classes[0] < 0:
+        with pytest.raises(IndexError, match="one_hot: "):
+            F.one_hot(infinicore.tensor([*classes, 2, -1]))
 
 
 def test_embedding_in_a_recording() -> None:

@@ -201,6 +201,9 @@ def test_gumbel_softmax() -> None:
 def test_one_hot_counts_classes() -> None:
     made = F.one_hot(infinicore.tensor([[0, 3], [1, 0]]))
     assert made.tolist() == ref.one_hot(ref.tensor([[0, 3], [1, 0]])).tolist()
+    for count in (F.one_hot, infinicore.one_hot):
+        columns = infinicore.arange(12).reshape(3, 4)[:, ::2]
+        assert count(columns).shape == (3, 2, 11)
     with pytest.raises(TypeError, match="one_hot: tensor has type"):
         F.one_hot(infinicore.ones(2))
 

@@ -103,6 +103,22 @@ INFINI_FOR_MACHINES bool are_plain(const int64_t *values, size_t count, uint64_t
 #endif
 }
 
+struct Range {
+    int64_t least = INT64_MAX, most = INT64_MIN;
+};
+
+INFINI_FOR_MACHINES Range range_of(const int64_t *values, size_t count, std::ptrdiff_t stride) {
+    Range range;
+    auto add = [&range](int64_t value) {
+        range = {std::min(range.least, value), std::max(range.most, value)};
+    };
+    if (stride == 1)
+        for (size_t i = 0; i < count; ++i) add(values[i]);
+    else
+        for (size_t i = 0; i < count; ++i) add(values[std::ptrdiff_t(i) * stride]);
+    return range;
+}
+
 // Without branches, so that a line without gaps is vectorised: one thread reads all indices.
 template <class T>
 Signs signs_of(const T *values, size_t count, std::ptrdiff_t stride, uint64_t size) {
@@ -179,6 +195,17 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     return has_negative({}, tensor, size, dim);
 }
 
+// The least and the greatest element of an I64 tensor of the host, which is not empty.
+nb::tuple index_range(const Tensor &tensor) {
+    const Tensor host = on_host(tensor, "indexing");
+    Range all;
+    each_line(*host, [&](const std::byte *from, size_t count, std::ptrdiff_t stride) {
+        const Range line = range_of(reinterpret_cast<const int64_t *>(from), count, stride);
+        all = {std::min(all.least, line.least), std::max(all.most, line.most)};
+    });
+    return nb::make_tuple(all.least, all.most);
+}
+
 // The usual index, checked in one call: I64 for the first dimension. None: another kind of key;
 // else whether some are negative, or may be: the host does not wait for a device to check.
 nb::object check_rows(const Tensor &tensor, nb::handle key) {
@@ -216,6 +243,7 @@ void check_index_along(const std::string &function, PyObject *input, PyObject *d
 
 void bind_index_check(nb::module_ &m) {
     m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);
+    m.def("index_range", index_range, "tensor"_a);
     m.def("check_rows", check_rows, "tensor"_a, "key"_a);
 }
 

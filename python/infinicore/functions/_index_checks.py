@@ -39,6 +39,19 @@ def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = Fals
     return bool(is_negative)
 
 
+def class_count(name: str, classes: Tensor) -> int:
+    """The greatest of some classes, plus 1. Negative ones raise an error as in `check_indices`."""
+    if is_known(classes) and classes.dtype is int64:
+        least, most = _core.index_range(classes)
+        if least >= 0:
+            return int(most) + 1
+    else:
+        most = emit("amax", classes.reshape(-1), dim=[0], keepdim=False).item()
+    count = int(most) + 1
+    check_indices(name, classes, count, classes.ndim)
+    return count
+
+
 def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
     """Like `check_indices`, for classes with one ignored number."""
     if not is_known(target) or target.dtype.is_floating_point:

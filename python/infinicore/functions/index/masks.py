@@ -13,7 +13,7 @@ from infinicore._function import Operand, function, write
 from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
-from infinicore.functions._index_checks import check_indices, is_known
+from infinicore.functions._index_checks import check_indices, class_count, is_known
 from infinicore.op._shapes import broadcast
 
 _CPU = device("cpu")
@@ -129,6 +129,7 @@ def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
         _core.refuse_while_recording("one_hot without num_classes")
         if not input.numel():
             raise RuntimeError("one_hot: input is empty: expected num_classes")
-        num_classes = int(input.max().item()) + 1
-    check_indices("one_hot", input, num_classes, input.ndim)
+        num_classes = class_count("one_hot", input)
+    else:
+        check_indices("one_hot", input, num_classes, input.ndim)
     return _one_hot(input, num_classes, out=out)

@@ -11,7 +11,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
-from infinicore.functions._index_checks import check_indices, is_known, with_check
+from infinicore.functions._index_checks import check_indices, class_count, is_known, with_check
 from infinicore.functions._operands import counting, filled, wide, wide_floats
 
 
@@ -81,12 +81,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor
     need_tensor("one_hot", "tensor", tensor)
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         raise TypeError(f"one_hot: tensor has type {tensor.dtype!r}: expected integers")
-    if num_classes == -1:
+    is_open = num_classes == -1
+    if is_open:
         _core.refuse_while_recording("one_hot without num_classes")
         expect(tensor.numel() > 0, "one_hot", "tensor", "empty", "some elements, or num_classes")
-        num_classes = int(emit("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
+        num_classes = class_count("one_hot", tensor)
     expect(num_classes >= 1, "one_hot", "num_classes", num_classes, "1 or more, or -1")
-    check_indices("one_hot", tensor, num_classes, tensor.ndim)
+    if not is_open:
+        check_indices("one_hot", tensor, num_classes, tensor.ndim)
     result: Tensor = _one_hot(tensor, num_classes)
     if out is None:
         return result
