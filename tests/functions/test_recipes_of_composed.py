@@ -72,7 +72,7 @@ def test_combinations(count: int) -> None:
         assert np.array_equal(infinicore.combinations(x, r, repeats).numpy(force=True), wanted)
 
 
-@pytest.mark.parametrize("count", [1, 8, 100])
+@pytest.mark.parametrize("count", [1, 8, 100, 201])
 def test_pdist(count: int) -> None:
     x = np.random.default_rng(count).standard_normal((count, 3))
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]

@@ -273,6 +273,26 @@ nb::object masked_select(const Tensor &tensor, const Tensor &mask) {
     return wrap(std::move(made));
 }
 
+// Copies row i of a matrix from element i on, row after row, to a line. Both are dense and on the
+// host.
+void pack_triangle(const Tensor &line, const Tensor &matrix) {
+    refuse_while_recording("pack_triangle");
+    const size_t rows = matrix->shape()[0], width = matrix->shape()[1];
+    if (!line->is_contiguous() || !matrix->is_contiguous() || line->dtype() != matrix->dtype() ||
+        rows > width || line->numel() != rows * width - rows * (rows - 1) / 2)
+        throw nb::value_error("pack_triangle: a tensor does not fit");
+    wait_for(matrix);
+    Unlocked released;
+    const size_t bytes = matrix->element_size();
+    const std::byte *from = matrix->data();
+    std::byte *to = line->data_to_write();
+    for (size_t i = 0; i < rows; ++i, from += width * bytes) {
+        const size_t size = (width - i) * bytes;
+        std::memcpy(to, from + i * bytes, size);
+        to += size;
+    }
+}
+
 }  // namespace
 
 void bind_host(nb::module_ &m) {
@@ -304,6 +324,7 @@ void bind_host(nb::module_ &m) {
     m.def("may_overlap", may_overlap, "a"_a, "b"_a);
     m.def("wait_for", wait_for, "tensor"_a);
     m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });
+    m.def("pack_triangle", pack_triangle, "line"_a, "matrix"_a);
     m.def("argwhere", argwhere, "tensor"_a);
     m.def("masked_select", masked_select, "tensor"_a, "mask"_a);
     m.def(

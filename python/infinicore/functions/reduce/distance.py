@@ -7,15 +7,18 @@ from typing import Any
 from infinicore import _core
 from infinicore._complex_parts import real_type
 from infinicore._data import tensor
+from infinicore._device import device
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
-from infinicore._function import function
+from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_rank
 from infinicore.functions._combinations import FEW, combination_count, combination_indices
 from infinicore.functions._operands import wide
 from infinicore.functions.index.gather import take
 from infinicore.functions.reduce.statistics import _vector_norm
+
+_CPU = device("cpu")
 
 
 @function
@@ -68,8 +71,24 @@ def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
     count = input.shape[0]
     if combination_count(count, 2) <= FEW or _core.is_recording():
         return _few_pairs(input, p, out=out)
+    if input.device is _CPU:
+        made = _pairs_of_host(input, p)
+        return made if out is None else write("pdist", out, made)  # type: ignore[no-any-return]
     one, two = combination_indices(count, 2, False, input)
     return take(cdist(input, input, p), one * count + two, out=out)
+
+
+def _pairs_of_host(input: Tensor, p: float) -> Tensor:
+    # Blocks of rows, each with the rows after its first one: half of the whole matrix.
+    count = input.shape[0]
+    made = _core.empty((count * (count - 1) // 2,), input.dtype, _CPU)
+    step, end = -(-count // 8), 0
+    for low in range(0, count - 1, step):
+        high = min(low + step, count - 1)
+        rows, others = input.narrow(0, low, high - low), input.narrow(0, low + 1, count - low - 1)
+        begin, end = end, end + (high - low) * (2 * count - low - high - 1) // 2
+        _core.pack_triangle(made.narrow(0, begin, end - begin), cdist(rows, others, p))
+    return made
 
 
 @function
