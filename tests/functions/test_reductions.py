@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -125,6 +126,33 @@ def test_nan(name: str) -> None:
     if not isinstance(expected, ref.Tensor):
         made, expected = made[0], expected[0]
     ref.assert_close(ref.of(made), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8"])
+@pytest.mark.parametrize("most", [1, 20, 1 << 30])
+@pytest.mark.parametrize("shape", [(3001,), (1999, 2), (2, 640, 3)], ids=str)
+def test_long_medians(kind: str, most: int, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(most).integers(-most, most, shape, "i8", True).astype(kind)
+    if kind[0] == "f":
+        x[-1] = np.inf
+    dim = shape.index(max(shape))
+    count = shape[dim]
+    order = np.sort(x, dim)
+    for k in (1, (count + 1) // 2, count - 2, count):
+        found, places = infinicore.kthvalue(infinicore.tensor(x), k, dim, True)
+        assert np.array_equal(found.numpy(force=True), np.take(order, [k - 1], dim))
+        at = places.to(infinicore.int64).numpy(force=True)
+        assert np.array_equal(found.numpy(force=True), np.take_along_axis(x, at, dim))
+    for name in ("median", "nanmedian"):
+        found = getattr(infinicore, name)(infinicore.tensor(x), dim).values
+        assert np.array_equal(found.numpy(force=True), np.take(order, (count - 1) // 2, dim))
+    if kind[0] == "f":
+        x[count // 3 if dim == 0 else 0] = np.nan
+        found, places = infinicore.median(infinicore.tensor(x), dim)
+        lost = np.isnan(x).any(dim)
+        assert np.array_equal(np.isnan(found.numpy(force=True)), lost)
+        first = np.isnan(x).argmax(dim)
+        assert np.array_equal(places.numpy(force=True)[lost], first[lost])
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])

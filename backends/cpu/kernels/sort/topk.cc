@@ -2,6 +2,7 @@
 #include "index/offsets.h"
 #include "kernel.h"
 #include "sort/order.h"
+#include "sort/select.h"
 
 namespace infini::cpu {
 namespace {
@@ -76,28 +77,22 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
         throw Refusal{INFINI_STATUS_BAD_PARAM, "kthvalue: k is not in 1 .. the size along dim"};
     const int index_dtype = operation.tensor(1).dtype;
     const Slots slots(from.count(), from.size);
-    // Searches from the nearer end.
-    const bool backwards = k - 1 > from.size / 2;
-    const int64_t count = backwards ? from.size + 1 - k : k;
-    const int64_t room = first_room(from.size, count);
-
     std::unique_ptr<Plan> plan;
     visit_dtype(input.dtype, [&]<class T>(Type<T>) {
-        using E = Entry<Key<T>>;
+        using K = Key<T>;
         auto run = [=](const Arguments &a) {
             T *value = a.pointer<T>(0);
             void *place = a.pointer<void>(1);
             const T *data = a.pointer<T>(2);
             slots.run([&](int64_t number, int64_t slot) {
-                E *found = reinterpret_cast<E *>(a.workspace()) + slot * room;
-                const Line<T> line = {data + from.offsets(number), from.step, from.size, backwards};
-                find_first(line, count, found);
-                const int64_t at = std::max_element(found, found + count)->place();
+                K *room = reinterpret_cast<K *>(a.workspace()) + slot * 2 * from.size;
+                const Line<T> line = {data + from.offsets(number), from.step, from.size, false};
+                const int64_t at = select_place(line, k - 1, room);
                 value[number] = line.data[at * line.step];
                 store_place(index_dtype, place, number, at);
             });
         };
-        plan = make_plan(run, size_t(slots.count * room) * sizeof(E));
+        plan = make_plan(run, size_t(slots.count * 2 * from.size) * sizeof(K));
     });
     return plan;
 }

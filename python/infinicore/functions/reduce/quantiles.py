@@ -18,7 +18,20 @@ from infinicore.functions.declared.reduce import argmax
 from infinicore.functions.declared.scan import cummax
 from infinicore.functions.elementwise.comparison import where
 from infinicore.functions.index.gather import gather
-from infinicore.functions.sort.sort import _sorted_along, sort
+from infinicore.functions.sort.sort import _sorted_along, kth_along, selects, sort
+
+
+def _selected(x: Tensor, at: int, rank: int) -> tuple[Tensor, Tensor]:
+    """The element with `rank` smaller ones along a dimension, NaN if there is one, and its index.
+    The dimension stays, with size 1."""
+    found: tuple[Tensor, Tensor] = kth_along(x, at, rank + 1)
+    if category(x.dtype) < 2:
+        return found
+    last = argmax(x, at, True)  # NaN if there is one
+    value = emit("gather", x, last, dim=at)
+    is_missing = emit("isnan", value)
+    pairs = zip((value, last), found, strict=True)
+    return tuple(emit("where", is_missing, *each) for each in pairs)  # type: ignore[return-value]
 
 
 def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> Any:
@@ -32,8 +45,14 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             nothing = tensor_for(math.nan, x.dtype, x.device)
             return Ordered(nothing, nothing)
         raise IndexError(f"{name}: the dimension is empty: expected one element or more")
+    is_whole = category(x.dtype) < 2
+    if selects(x) and (is_whole or not skips):
+        line = _selected(x, at, (count - 1) // 2)
+        if dim is None or not input.ndim:
+            return Ordered(*(each.view(()) for each in line))
+        return Ordered(*(each if keepdim else each.squeeze(at) for each in line))
     values, places = _sorted_along(x, at)
-    if category(x.dtype) < 2:
+    if is_whole:
         line = values.narrow(at, (count - 1) // 2, 1), places.narrow(at, (count - 1) // 2, 1)
     elif dim is None and not skips:  # only the value is needed; NaN is sorted last
         middle, last = values.select(0, (count - 1) // 2), values.select(0, count - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import bool_, category, int32, int64
 from infinicore._emit import cast_to, device_of, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
@@ -12,6 +13,9 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, expect, need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.functions._results import Ordered
+
+_CPU = device("cpu")
+_SELECTED = ("I32", "I64", "F16", "BF16", "F32", "F64")
 
 
 def _sorted_along(
@@ -104,6 +108,23 @@ def topk(
     return _topk(input, int(k), -1 if dim is None else dim, bool(largest), bool(sorted), out=out)
 
 
+def selects(input: Tensor) -> bool:
+    """Whether an element is found faster than by sorting, which is as fast for narrow integers."""
+    return input.device is _CPU and input.dtype._code in _SELECTED
+
+
+def kth_along(input: Tensor, dim: int, k: int) -> tuple[Tensor, Tensor]:
+    """The k-th smallest elements and their indices, if `selects(input)`. The dimension stays, with
+    size 1."""
+    shape = [*input.shape]
+    shape[dim] = 1
+    kinds = input.dtype, int64
+    made = tuple(_core.empty(shape, kind, input.device) for kind in kinds)
+    flat = tuple(each.squeeze(dim) for each in made)
+    emit("kthvalue", input.contiguous(), k=k, dim=dim, keepdim=0, out=flat)
+    return made  # type: ignore[return-value]
+
+
 @function
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest elements along a dimension, and their indices.
@@ -116,6 +137,9 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     expect(1 <= k <= size, "kthvalue", "k", k, f"1 to {size}", RuntimeError)
     if not input.ndim:
         return Ordered(*_sorted_along(input, at))
+    if selects(input) and (k > 64 or size < 600):  # topk is faster for the first of many
+        made = kth_along(input, at, k)
+        return Ordered(*(made if keepdim else [each.squeeze(at) for each in made]))
     if k <= size // 2:  # stably: equal elements keep their order
         shape = [*input.shape[:at], k, *input.shape[at + 1 :]]
         kinds = input.dtype, int64
