@@ -151,6 +151,13 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     infinicore.Size([3, 4, 2])
     """
     need_tensor("movedim", "input", input)
+    if type(source) is int and type(destination) is int:
+        order = [*range(input.ndim)]
+        at = dim_of("movedim", input, source, "source")
+        to = dim_of("movedim", input, destination, "destination")
+        if order:
+            order.insert(to, order.pop(at))
+        return input.permute(*order)
     pairs = [
         [
             dim_of("movedim", input, each, name)
