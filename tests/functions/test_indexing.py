@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -258,3 +259,37 @@ def test_bad_arguments() -> None:
         infinicore.topk(x, 9)
     with pytest.raises(RuntimeError, match="kthvalue: k is 0"):
         infinicore.kthvalue(x, 0)
+
+
+@pytest.mark.parametrize("kind", ["u1", "f2", "f4", "i8", "c16"])
+def test_long_masks(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for shape, held in (((1003,), (1003,)), ((40, 25), (25,)), ((25,), (40, 25)), ((9, 1), (1, 9))):
+        x, mask = rng.integers(0, 9, shape).astype(kind), rng.random(held) < 0.3
+        wanted, wide = (each.copy() for each in np.broadcast_arrays(x, mask))
+        count = int(wide.sum())
+        source = rng.integers(10, 99, count).astype(kind)
+        wanted[wide] = source
+        given = [infinicore.tensor(each) for each in (x, mask)]
+        for more in (0, 7):
+            longer = infinicore.tensor(np.concatenate([source, source[:more]]))
+            made = infinicore.masked_scatter(*given, longer)
+            assert np.array_equal(made.numpy(force=True), wanted)
+        assert np.array_equal(given[0].numpy(force=True), x)
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_runs(name: str) -> None:
+    x = np.random.default_rng(6).integers(0, 2, (300, 2))
+    for given, dim in ((x[:, 0], None), (x[:, 0], 0), (x, 0), (x.T, 1), (x, None)):
+        made, numbers, counts = getattr(infinicore, name)(
+            infinicore.tensor(np.ascontiguousarray(given)),
+            return_inverse=True,
+            return_counts=True,
+            dim=dim,
+        )
+        parts = [each.numpy(force=True) for each in (made, numbers, counts)]
+        assert np.array_equal(np.take(parts[0], parts[1], dim or 0).reshape(given.shape), given)
+        assert np.array_equal(np.bincount(parts[1].reshape(-1)), parts[2])
+        alone = getattr(infinicore, name)(infinicore.tensor(np.ascontiguousarray(given)), dim=dim)
+        assert np.array_equal(alone.numpy(force=True), parts[0])

@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     bind_lending(m);
     bind_host(m);
     bind_index_check(m);
+    bind_selection(m);
     bind_events(m);
     bind_functions(m);
     bind_other_names(m);

@@ -51,6 +51,7 @@ void bind_exchange(nb::module_ &m);
 void bind_lending(nb::module_ &m);
 void bind_host(nb::module_ &m);
 void bind_index_check(nb::module_ &m);
+void bind_selection(nb::module_ &m);
 void bind_events(nb::module_ &m);
 void bind_functions(nb::module_ &m);
 void bind_other_names(nb::module_ &m);

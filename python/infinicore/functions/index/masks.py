@@ -80,14 +80,20 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
             f"masked_scatter: source has type {source.dtype!r}: expected that of input,"
             f" {input.dtype!r}"
         )
-    if is_known(mask):
-        shape = broadcast([tuple(input.shape), tuple(mask.shape)])
-        held = int(mask.expand(*shape).sum().item())
+    if is_known(mask) and input.device is _CPU and source.device is _CPU:
+        shape = tuple(input.shape)
+        if shape != tuple(mask.shape):
+            shape = broadcast([shape, tuple(mask.shape)])
+            mask = mask.expand(*shape)
+        made = _core.empty(shape, input.dtype, input.device)
+        made.copy_(input)
+        held = _core.masked_scatter(made, mask.contiguous(), source.contiguous())
         if held > source.numel():
             raise RuntimeError(
                 f"masked_scatter: source has {source.numel()} elements: expected {held} or more,"
                 " as many as the mask holds"
             )
+        return made if out is None else write("masked_scatter", out, made)  # type: ignore[no-any-return]
     return _masked_scatter(input, mask, source, out=out)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
@@ -14,6 +15,8 @@ from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.copy.cat import cat
 from infinicore.functions.index.gather import index_select
 from infinicore.functions.sort.sort import argsort, sort
+
+_CPU = device("cpu")
 
 
 @function
@@ -33,6 +36,13 @@ def _new_ones(input: Tensor) -> Tensor:
 _range = range
 
 
+def _placed(which: Tensor, back: Any, shape: Any) -> Tensor:
+    """The numbers of sorted elements, at their original positions."""
+    if back is not None:
+        which = which.new_empty(which.numel()).scatter(0, back, which)
+    return which.view(*shape) if shape else which.view(())
+
+
 def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) -> Any:
     """Unique rows, inverse indices, and counts."""
     size = rows.shape[0]
@@ -40,14 +50,19 @@ def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) 
         nothing = rows.new_empty(*shape, dtype=int64)
         return rows, nothing, nothing
     flags = _new_ones(rows)
+    if rows.device is _CPU:
+        if not (inverse or counts) and rows.ndim == 1:
+            return _core.masked_select(rows, flags), None, None
+        index, which, lengths = _core.runs_of(flags, inverse, counts)
+        made = index_select(rows, 0, index)
+        if inverse:
+            which = _placed(which, back, shape)
+        return made, which, lengths
     index = mask_indices(flags)[0]
     made = index_select(rows, 0, index)
     which = None
     if inverse:
-        which = flags.to(int64).cumsum(0) - 1
-        if back is not None:
-            which = which.new_empty(size).scatter(0, back, which)
-        which = which.view(*shape) if shape else which.view(())
+        which = _placed(flags.to(int64).cumsum(0) - 1, back, shape)
     if not counts:
         return made, which, None
     ends = cat([index[1:], index.new_full((1,), size)])
@@ -114,7 +129,7 @@ def unique_consecutive(
         rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0
     else:
         at = dim_of("unique_consecutive", input, dim)
-        rows = input.movedim(at, 0)
+        rows = input.movedim(at, 0) if at else input
         shape = (rows.shape[0],)
     made, which, counts = _distinct(rows, None, return_inverse, return_counts, shape)
     made = made.movedim(0, at) if at else made
