@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore._device import device
 from infinicore._dtype import category, float64
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
+
+_CPU = device("cpu")
 
 
 @function
@@ -137,5 +140,7 @@ def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         slope = weight.reshape(-1, *[1] * (input.ndim - 2))
     else:
         slope = weight.reshape(()) if input.ndim == 0 else weight.reshape(1)
+    if input.device is _CPU and input.dtype is weight.dtype and category(input.dtype) == 2:
+        return emit("prelu", input, slope.expand(*input.shape), out=out)
     scaled = emit("mul", input, slope)
     return emit("where", emit("greater", input, 0.0), input, scaled, out=out)
