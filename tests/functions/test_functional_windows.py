@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -168,6 +169,27 @@ RESAMPLING = [
 @pytest.mark.parametrize("run", runs(POOLS + CONVOLUTIONS + IMAGES + RESAMPLING), ids=str)
 def test_functions(run: Run) -> None:
     run.check()
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 700), (2, 2, 9, 40), (1, 2, 4, 5, 60)], ids=str)
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_places_of_equal_maxima(sizes: tuple[int, ...], kind: str) -> None:
+    name = f"max_pool{len(sizes) - 2}d"
+    x = np.random.default_rng(3).integers(-2, 3, sizes).astype(kind)
+    for size, step, edge in ((3, 1, 1), (2, 2, 0), (3, 2, 0), (4, 5, 2)):
+        for holes in (False, True):
+            if holes:
+                x.reshape(-1)[::17] = np.nan
+            values, places = getattr(F, name)(
+                infinicore.tensor(x), size, step, edge, return_indices=True
+            )
+            line = x.reshape(*sizes[:2], -1)
+            at = places.numpy(force=True).reshape(*sizes[:2], -1)
+            found = values.numpy(force=True)
+            chosen = np.take_along_axis(line, at, -1).reshape(found.shape)
+            assert np.array_equal(found, chosen, equal_nan=True)
+            wanted = getattr(F, name)(infinicore.tensor(x), size, step, edge).numpy(force=True)
+            assert np.array_equal(found, wanted, equal_nan=True)
 
 
 @pytest.mark.parametrize("rank", RANKS)

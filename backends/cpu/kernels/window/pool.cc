@@ -241,19 +241,57 @@ private:
                     fold_row_places(folded, ids, next, I(id), n);
             });
         };
+        const int64_t planes = spans[0].count[size_t(p.o0)], rows = spans[1].count[size_t(p.o1)];
+        const bool nothing = planes * rows == 0, is_one_row = planes * rows == 1;
         auto put = [&](int64_t o, C value, I id, int64_t place) {
             store_element(to[o * y.stride[2]], value);
-            const int64_t rows = std::max<int64_t>(spans[1].count[size_t(p.o1)], 1);
-            const int64_t at0 = spans[0].first[size_t(p.o0)] + id / rows * spans[0].step;
-            const int64_t at1 = spans[1].first[size_t(p.o1)] + id % rows * spans[1].step;
+            // A division takes longer than the window.
+            const int64_t plane = planes > 1 ? id / std::max<int64_t>(rows, 1) : 0;
+            const int64_t at0 = spans[0].first[size_t(p.o0)] + plane * spans[0].step;
+            const int64_t at1 = spans[1].first[size_t(p.o1)] + (id - plane * rows) * spans[1].step;
             found[o * places.stride[2]] =
                 place < 0 ? 0 : (at0 * x.size[1] + at1) * x.size[2] + place;
         };
-        const bool nothing = spans[0].count[size_t(p.o0)] * spans[1].count[size_t(p.o1)] == 0;
         if (part.high - part.low <= kSpan) {
             fold(part.low, part.high - part.low, 1);
+            // The windows at all positions from `low` on, in vectors, of which outputs are taken.
+            C values[kSpan];
+            I best_ids[kSpan], steps[kSpan];
+            auto every = [&](int64_t low, int64_t positions, int64_t count) {
+                const C *row = folded + (low - part.low);
+                const I *row_ids = ids + (low - part.low);
+                if (is_one_row)
+                    best_windows<false>(row, row_ids, positions, count, step, values, best_ids,
+                                        steps);
+                else
+                    best_windows<true>(row, row_ids, positions, count, step, values, best_ids,
+                                       steps);
+            };
+            auto take = [&](int64_t o, int64_t first, int64_t i) {
+                put(o, values[i], best_ids[i], first + int64_t(steps[i]) * step);
+            };
+            constexpr int64_t kMostApart = 2 * int64_t(kWidth<C>);
+            const int64_t outputs =
+                division.runs[part.last_run - 1].end - division.runs[part.first_run].begin;
+            const int64_t positions = part.high - part.low - (part.count - 1) * step;
+            if (!nothing && part.count > 0 && positions <= kMostApart * outputs) {
+                every(part.low, positions, part.count);
+                const int64_t begin = division.runs[part.first_run].begin;
+                for (int64_t o = begin; o < begin + outputs; ++o) {
+                    const int64_t first = spans[2].first[size_t(o)];
+                    take(o, first, first - part.low);
+                }
+                return;
+            }
             for (size_t i = part.first_run; i < part.last_run; ++i) {
                 const Run &run = division.runs[i];
+                const int64_t count = run.end - run.begin;
+                if (!nothing && run.count > 0 && count >= 4 && run.by <= kMostApart) {
+                    every(run.first, (count - 1) * run.by + 1, run.count);
+                    for (int64_t k = 0; k < count; ++k)
+                        take(run.begin + k, run.first + k * run.by, k * run.by);
+                    continue;
+                }
                 for (int64_t o = run.begin; o < run.end; ++o) {
                     const int64_t first = run.first + (o - run.begin) * run.by;
                     C value = -std::numeric_limits<C>::infinity();

@@ -202,6 +202,48 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     }
 }
 
+// The largest elements of the windows at n adjacent positions, as `best_in` finds them one by one.
+// Without `ids` all elements have the same one.
+template <bool has_ids, class C, class I>
+inline void best_windows(const C *row, const I *ids, int64_t n, int64_t count, int64_t step,
+                         C *values, I *best_ids, I *places) {
+    using V = Vec<C>;
+    using M = Bits<V>;
+    int64_t i = 0;
+    for (; i + int64_t(kWidth<C>) <= n; i += int64_t(kWidth<C>)) {
+        V value = load<V>(row + i);
+        M id{}, place{};
+        if constexpr (has_ids) id = load<M>(ids + i);
+        for (int64_t k = 1; k < count; ++k) {
+            const V next = load<V>(row + i + k * step);
+            M better = (next > value) | ((next != next) & (value == value));
+            if constexpr (has_ids) {
+                const M next_id = load<M>(ids + i + k * step);
+                const M equal = (next == value) | ((next != next) & (value != value));
+                better |= equal & (next_id < id);
+                id = select(better, next_id, id);
+            }
+            value = select(better, next, value);
+            place = select(better, broadcast<M>(I(k)), place);
+        }
+        store(values + i, value);
+        store(places + i, place);
+        store(best_ids + i, id);
+    }
+    for (; i < n; ++i) {
+        C value = row[i];
+        I id = has_ids ? ids[i] : I(0), place = 0;
+        for (int64_t k = 1; k < count; ++k) {
+            const C next = row[i + k * step];
+            const I next_id = has_ids ? ids[i + k * step] : I(0);
+            const bool equal = next == value || (next != next && value != value);
+            const bool larger = next > value || (next != next && value == value);
+            if (larger || (equal && next_id < id)) value = next, id = next_id, place = I(k);
+        }
+        values[i] = value, best_ids[i] = id, places[i] = place;
+    }
+}
+
 // The largest element of a window (the smallest id among equals), and its position.
 template <class C, class I>
 inline void best_in(const C *row, const I *ids, int64_t count, int64_t step, C &value, I &id,
