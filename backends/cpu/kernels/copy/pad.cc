@@ -45,20 +45,29 @@ struct Pad {
     E value;
     int64_t rows = 1;
 
+    // Of each row, [low, high) is copied; `edges` has the input's places of the other elements.
+    int64_t low = 0, high = 0;
+    std::vector<int64_t> edges = {};
+
+    void prepare_row() {
+        const Map &map = maps.back();
+        const int64_t size = to.size[to.ndim - 1];
+        low = std::clamp<int64_t>(map.before, 0, size);
+        high = std::clamp(map.before + from.size[from.ndim - 1], low, size);
+        for (int64_t i = 0; i < low; ++i) edges.push_back(map.place(i));
+        for (int64_t i = high; i < size; ++i) edges.push_back(map.place(i));
+    }
+
     // Fills one row along the last dimension.
     void row(E *out, const E *in) const {
-        const Map &map = maps.back();
         const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
-        const int64_t inside = from.size[from.ndim - 1], in_step = from.stride[from.ndim - 1];
+        const int64_t in_step = from.stride[from.ndim - 1];
+        const int64_t *place = edges.data();
         auto edge = [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                const int64_t place = map.place(i);
-                out[i * step] = place < 0 ? value : in[place * in_step];
-            }
+            for (int64_t i = begin; i < end; ++i, ++place)
+                out[i * step] = *place < 0 ? value : in[*place * in_step];
         };
-        const int64_t low = std::clamp<int64_t>(map.before, 0, size);
-        const int64_t high = std::clamp(map.before + inside, low, size);
-        const E *first = in + (low - map.before) * in_step;
+        const E *first = in + (low - maps.back().before) * in_step;
         edge(0, low);
         if (step == 1 && in_step == 1)
             copy_short(reinterpret_cast<char *>(out + low), reinterpret_cast<const char *>(first),
@@ -122,6 +131,7 @@ private:
 template <class E>
 std::unique_ptr<Plan> make_pad(Pad<E> pad, int dtype, double value, int64_t total) {
     store_as(dtype, &pad.value, 0, value);
+    if (total) pad.prepare_row();
     return make_plan([pad = std::move(pad), total](const Arguments &a) {
         if (total) pad.run(a.pointer<E>(0), a.pointer<E>(1));
     });
