@@ -86,8 +86,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     >>> infinicore.nonzero_static(infinicore.tensor([0, 5, 7]), size=3).flatten()
     tensor([ 1,  2, -1])
     """
-    expect(size >= 0, "nonzero_static", "size", size, "0 or more")
     need_tensor("nonzero_static", "input", input)
+    if size <= 0:
+        expect(size == 0, "nonzero_static", "size", size, "0 or more")
+        made = _core.empty((0, input.ndim), int64, input.device)
+        return made if out is None else write("nonzero_static", out, made)  # type: ignore[no-any-return]
     if input.device is not _CPU or not input.ndim or _core.is_recording():
         made = _nonzero_static(input, size, fill_value)
     else:
@@ -98,8 +101,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
 def _first_rows(input: Tensor, size: int) -> Tensor:
     """The indices of the first nonzero elements: at least `size` of them, if there are as many."""
     count = input.shape[0]
-    if not size:
-        return _core.empty((0, input.ndim), int64, _CPU)
     # The beginning of a large input often has enough.
     part = (4 * size + 4096) * count // max(input.numel(), 1) + 1
     if part < count // 4:

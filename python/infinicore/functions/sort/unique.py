@@ -125,6 +125,14 @@ def unique_consecutive(
     """
     need_tensor("unique_consecutive", "input", input)
     _core.refuse_while_recording("unique_consecutive")
+    if (
+        not (return_inverse or return_counts)
+        and input.ndim == 1
+        and dim in (None, 0)
+        and input.device is _CPU
+        and input.shape[0]
+    ):
+        return _core.masked_select(input, _new_ones(input))
     if dim is None:
         rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0
     else:
