@@ -51,7 +51,8 @@ void scatter_line(T *to, const uint8_t *mask, const T *from, int64_t n, int64_t 
             used += int64_t(is_set);
         }
     }
-    for (; i < n; ++i)
+    // The mask was counted before; another thread may have written to it since.
+    for (; i < n && used < available; ++i)
         if (mask[i]) to[i] = from[used++];
 }
 
