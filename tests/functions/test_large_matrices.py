@@ -234,6 +234,7 @@ FUNCTION(slaswp_) FUNCTION(strsm_) FUNCTION(sgemm_) FUNCTION(spotrf_) FUNCTION(s
 FUNCTION(sormqr_) FUNCTION(ssytrf_) FUNCTION(dsytrf_)
 FUNCTION(sgesdd_) FUNCTION(ssyevd_) FUNCTION(zgetrf_) FUNCTION(zgetrs_) FUNCTION(zpotrf_)
 FUNCTION(zgeqrf_) FUNCTION(zungqr_) FUNCTION(zgesdd_) FUNCTION(zheevd_) FUNCTION(zgeev_)
+FUNCTION(dgelsy_) FUNCTION(sgelsy_) FUNCTION(sgeev_)
 """
 
 

@@ -18,13 +18,13 @@ from infinicore.functions.declared.reduce import argmax
 from infinicore.functions.declared.scan import cummax
 from infinicore.functions.elementwise.comparison import where
 from infinicore.functions.index.gather import gather
-from infinicore.functions.sort.sort import _sorted_along, kth_along, selects, sort
+from infinicore.functions.sort.sort import _kth_along, _selects, _sorted_along, sort
 
 
 def _selected(x: Tensor, at: int, rank: int) -> tuple[Tensor, Tensor]:
     """The element with `rank` smaller ones along a dimension, NaN if there is one, and its index.
     The dimension stays, with size 1."""
-    found: tuple[Tensor, Tensor] = kth_along(x, at, rank + 1)
+    found: tuple[Tensor, Tensor] = _kth_along(x, at, rank + 1)
     if category(x.dtype) < 2:
         return found
     last = argmax(x, at, True)  # NaN if there is one
@@ -46,7 +46,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             return Ordered(nothing, nothing)
         raise IndexError(f"{name}: the dimension is empty: expected one element or more")
     is_whole = category(x.dtype) < 2
-    if selects(x) and (is_whole or not skips):
+    if _selects(x) and (is_whole or not skips):
         line = _selected(x, at, (count - 1) // 2)
         if dim is None or not input.ndim:
             return Ordered(*(each.view(()) for each in line))

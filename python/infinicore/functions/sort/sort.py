@@ -108,13 +108,13 @@ def topk(
     return _topk(input, int(k), -1 if dim is None else dim, bool(largest), bool(sorted), out=out)
 
 
-def selects(input: Tensor) -> bool:
+def _selects(input: Tensor) -> bool:
     """Whether an element is found faster than by sorting, which is as fast for narrow integers."""
     return input.device is _CPU and input.dtype._code in _SELECTED
 
 
-def kth_along(input: Tensor, dim: int, k: int) -> tuple[Tensor, Tensor]:
-    """The k-th smallest elements and their indices, if `selects(input)`. The dimension stays, with
+def _kth_along(input: Tensor, dim: int, k: int) -> tuple[Tensor, Tensor]:
+    """The k-th smallest elements and their indices, if `_selects(input)`. The dimension stays, with
     size 1."""
     shape = [*input.shape]
     shape[dim] = 1
@@ -137,8 +137,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     expect(1 <= k <= size, "kthvalue", "k", k, f"1 to {size}", RuntimeError)
     if not input.ndim:
         return Ordered(*_sorted_along(input, at))
-    if selects(input) and (k > 64 or size < 600):  # topk is faster for the first of many
-        made = kth_along(input, at, k)
+    if _selects(input) and (k > 64 or size < 600):  # topk is faster for the first of many
+        made = _kth_along(input, at, k)
         return Ordered(*(made if keepdim else [each.squeeze(at) for each in made]))
     if k <= size // 2:  # stably: equal elements keep their order
         shape = [*input.shape[:at], k, *input.shape[at + 1 :]]
