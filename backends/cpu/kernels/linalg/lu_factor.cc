@@ -117,7 +117,7 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
             reinterpret_cast<int32_t *>(to)[i * step] = int32_t(swaps[i]);
     };
     // A single value for all imaginary parts: most likely the matrices are real.
-    const bool is_flat = is_one_number(operation.tensor(4));
+    const bool is_flat = m * n > 0 && is_one_number(operation.tensor(4));
     const bool parallel = has_blocks(x.re);
     const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
     const bool is_wide = n > 2 * m && m <= kWideRows;
