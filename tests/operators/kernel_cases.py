@@ -131,6 +131,9 @@ SPECIAL = [
     KernelCase("pixel_shuffle", "F32", layout="mixed", seed=1),
     KernelCase("inner", "F32", "large", "transposed"),
     KernelCase("scatter", "F32"),
+    # Largest elements by atomic operations, and sums of more updates than one block folds.
+    KernelCase("scatter_reduce", "I32", attributes={"reduce": 3, "include_self": 1}),
+    KernelCase("scatter_add", "F32", "large"),
     KernelCase("argmax", "U32", "large"),
     KernelCase("argmax", "BF16", "large"),
     KernelCase("kthvalue", "F32", "large"),
