@@ -102,7 +102,8 @@ def test_the_command_measures_and_shows(tmp_path: Path) -> None:
     assert str(path) in measured
     found = values(path)
     assert set(found) == loop_keys(3, 2, 3)
-    assert 0 < max(found.values()) < 10**8
+    # On a busy machine a loop on several threads may seem to start in no time.
+    assert 0 <= min(found.values()) <= max(found.values()) < 10**8
     shown = quiet(TUNE, "--show", INFINI_CACHE=str(cache))
     assert measured.startswith(shown)
     assert measured[len(shown) :].startswith("\nthe machine is busy") or measured == shown
