@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._complex_emit import emit_conj, joined
 from infinicore._complex_parts import WHOLES, parts
 from infinicore._dtype import category, get_default_dtype
-from infinicore._emit import cast_to, emit, placed, tensor_for
+from infinicore._emit import cast_to, emit, placed
 from infinicore._function import function
 from infinicore._tensor import Tensor
 
@@ -62,10 +62,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
         real, imag = parts(input)
         return placed("angle", emit("atan2", imag, real), out)
     x = input if category(input.dtype) > 1 else cast_to(input, get_default_dtype())
-    zero, pi = (tensor_for(v, x.dtype, x.device) for v in (0.0, 3.141592653589793))
-    made = emit("where", emit("less", x, zero), pi, zero)
-    made = emit("where", emit("isnan", x), x, made)
-    return placed("angle", made, out)
+    return placed("angle", emit("angle", x), out)
 
 
 @function

@@ -108,7 +108,7 @@ def clamp(
         return emit("minimum", input, max, out=out)
     if max is None:
         return emit("maximum", input, min, out=out)
-    return emit("minimum", emit("maximum", input, min), max, out=out)
+    return emit("clamp", input, min, max, out=out)
 
 
 clip = clamp
@@ -143,15 +143,12 @@ def nan_to_num(
         parts = (nan_to_num(part, *given) for part in (input.real, input.imag))
         return emit("rearrange", joined(*parts), out=out)
     top = LARGEST[kind._code]
-    nan = 0.0 if nan is None else nan
-    high, low = (
-        tensor_for(preset if given is None else given, kind, input.device)
-        for preset, given in ((top, posinf), (-top, neginf))
-    )
-    made = emit("where", emit("isnan", input), tensor_for(nan, kind, input.device), input)
-    above, below = (tensor_for(each, kind, input.device) for each in (math.inf, -math.inf))
-    made = emit("where", emit("equal", input, above), high, made)
-    return emit("where", emit("equal", input, below), low, made, out=out)
+    numbers = {
+        "nan": 0.0 if nan is None else float(nan),
+        "posinf": top if posinf is None else float(posinf),
+        "neginf": -top if neginf is None else float(neginf),
+    }
+    return emit("nan_to_num", input, **numbers, out=out)
 
 
 @function

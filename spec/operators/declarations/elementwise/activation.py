@@ -49,6 +49,24 @@ def hardtanh(x: Array, *, min_val: float, max_val: float) -> Array:
     return fn.minimum(fn.maximum(x, min_val), max_val)
 
 
+@operator("HardSigmoid(!y, x)", UNARY, umbrella=False)
+def hardsigmoid(x: Array) -> Array:
+    """clamp(x + 3, 0, 6) / 6."""
+    return fn.minimum(fn.maximum(x + 3.0, 0.0), 6.0) * (1.0 / 6.0)
+
+
+@operator("HardShrink(!y, x, double lambd)", UNARY, umbrella=False)
+def hardshrink(x: Array, *, lambd: float) -> Array:
+    """0 where |x| <= lambd, else x."""
+    return fn.where(fn.absolute(x) <= lambd, 0.0, x)
+
+
+@operator("Threshold(!y, x, double threshold, double value)", UNARY, umbrella=False)
+def threshold(x: Array, *, threshold: float, value: float) -> Array:
+    """value where x <= threshold, else x."""
+    return fn.where(x <= threshold, value, x)
+
+
 @operator(
     "HardSwish(!output, input)", UNARY, public="nn.functional.hardswish(input, inplace=False)"
 )

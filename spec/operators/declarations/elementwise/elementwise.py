@@ -50,6 +50,12 @@ def acos(x: Array) -> Array:
     return fn.acos(x)
 
 
+@operator("Angle(!y, x)", UNARY, umbrella=False)
+def angle(x: Array) -> Array:
+    """The angle of a real number: pi where it is negative, else 0; NaN stays NaN."""
+    return fn.where(x < 0.0, 3.141592653589793, fn.where(fn.isnan(x), x, 0.0))
+
+
 @operator("Asin(!output, input)", UNARY, public="asin arcsin(input)", complex_as="form")
 def asin(x: Array) -> Array:
     """The inverse sine; NaN outside [-1, 1]."""
@@ -313,6 +319,28 @@ def ldexp(x: Array, exp: Array) -> Array:
 def clip(x: Array, min_val: Array, max_val: Array) -> Array:
     """x clamped to [min_val, max_val]; min_val if that is empty."""
     return fn.maximum(fn.minimum(x, max_val), min_val)
+
+
+@operator(
+    "Clamp(!y, x, min_val, max_val)",
+    """
+    out y   F+|I* [*S]
+    x       =y    [*S]
+    min_val =y    [*S]
+    max_val =y    [*S]
+    """,
+    umbrella=False,
+)
+def clamp(x: Array, min_val: Array, max_val: Array) -> Array:
+    """x clamped to [min_val, max_val]; max_val if that is empty."""
+    return fn.minimum(fn.maximum(x, min_val), max_val)
+
+
+@operator("NanToNum(!y, x, double nan, double posinf, double neginf)", UNARY, umbrella=False)
+def nan_to_num(x: Array, *, nan: float, posinf: float, neginf: float) -> Array:
+    """x with NaN and the two infinities replaced."""
+    infinite = fn.where(x > 0.0, posinf, neginf)
+    return fn.where(fn.isnan(x), nan, fn.where(fn.isinf(x), infinite, x))
 
 
 @operator(

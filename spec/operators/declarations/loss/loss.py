@@ -111,6 +111,22 @@ def huber_loss(input: Array, target: Array, *, delta: float, reduction: int) -> 
 
 
 @operator(
+    "Huber(!y, input, target, double delta, double scale)",
+    """
+    out y  F+ [*S]
+    input  =y [*S]
+    target =y [*S]
+    """,
+    umbrella=False,
+)
+def huber(input: Array, target: Array, *, delta: float, scale: float) -> Array:
+    """The huber loss of each element times scale; the numbers are exact for F64, too."""
+    away = fn.absolute(input - target)
+    line = delta * (away - 0.5 * delta)
+    return scale * fn.where(away < delta, 0.5 * away * away, line)
+
+
+@operator(
     "SmoothL1Loss(!output, input, target, float beta, int reduction)",
     """
     out output F+      [*S, /reduction]

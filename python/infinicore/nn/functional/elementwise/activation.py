@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore._device import device
-from infinicore._dtype import category, float64
+from infinicore._dtype import category
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -84,8 +84,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False, *, out: Any = None) -> Ten
     >>> F.hardsigmoid(infinicore.tensor([-3.0, 0.0]))
     tensor([0.0000, 0.5000])
     """
-    part = emit("relu6", emit("add", input, 3.0))
-    return emit("div", part, 6.0, out=input if inplace else out)
+    return emit("hardsigmoid", input, out=input if inplace else out)
 
 
 @function
@@ -104,12 +103,9 @@ def hardtanh(
     """
     expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
     target = input if inplace else out
-    if category(input.dtype) == 2 and input.dtype is not float64:  # the bounds are float32
-        bounds = {"min_val": float(min_val), "max_val": float(max_val)}
-        return emit("hardtanh", input, **bounds, out=target)
     if category(input.dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
-    return emit("minimum", emit("maximum", input, min_val), max_val, out=target)
+    return emit("clamp", input, min_val, max_val, out=target)
 
 
 @function

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import category
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -19,8 +20,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     >>> F.hardshrink(infinicore.tensor([0.25, -2.0]))
     tensor([ 0., -2.])
     """
-    small = emit("less_equal", emit("abs", input), float(lambd))
-    return emit("where", small, 0.0, input, out=out)
+    return emit("hardshrink", input, lambd=float(lambd), out=out)
 
 
 @function
@@ -31,7 +31,7 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     tensor([ 0.0000, -1.5000])
     """
     expect(lambd >= 0, "softshrink", "lambd", lambd, "0 or more")
-    near = emit("hardtanh", input, min_val=-float(lambd), max_val=float(lambd))
+    near = emit("clamp", input, -float(lambd), float(lambd))
     return emit("sub", input, near, out=out)
 
 
@@ -44,8 +44,11 @@ def threshold(
     >>> F.threshold(infinicore.tensor([1.0, 3.0]), 2, 0)
     tensor([0., 3.])
     """
-    low = emit("less_equal", input, threshold)
-    return emit("where", low, value, input, out=input if inplace else out)
+    target = input if inplace else out
+    if category(input.dtype) == 2:
+        numbers = {"threshold": float(threshold), "value": float(value)}
+        return emit("threshold", input, **numbers, out=target)
+    return emit("where", emit("less_equal", input, threshold), value, input, out=target)
 
 
 @function

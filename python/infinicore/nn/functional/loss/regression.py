@@ -77,11 +77,11 @@ def smooth_l1_loss(
     tensor(1.5000)
     """
     expect(beta >= 0, "smooth_l1_loss", "beta", beta, "0 or more")
-    size = emit("abs", _gap("smooth_l1_loss", input, target))
-    loss = size
+    a, b = _pair("smooth_l1_loss", input, target)
     if beta:
-        near = emit("mul", emit("mul", size, size), 0.5 / beta)
-        loss = emit("where", emit("less", size, float(beta)), near, emit("sub", size, 0.5 * beta))
+        loss = emit("huber", a, b, delta=float(beta), scale=1 / beta)
+    else:
+        loss = emit("abs", emit("sub", a, b))
     return reduced("smooth_l1_loss", loss, reduction, result_type(input, target))
 
 
@@ -99,10 +99,8 @@ def huber_loss(
     tensor(1.5000)
     """
     expect(delta > 0, "huber_loss", "delta", delta, "a positive number")
-    size = emit("abs", _gap("huber_loss", input, target))
-    near = emit("mul", emit("mul", size, size), 0.5)
-    far = emit("mul", emit("sub", size, 0.5 * delta), float(delta))
-    loss = emit("where", emit("less_equal", size, float(delta)), near, far)
+    a, b = _pair("huber_loss", input, target)
+    loss = emit("huber", a, b, delta=float(delta), scale=1.0)
     loss = _weighted("huber_loss", loss, weight)
     return reduced("huber_loss", loss, reduction, result_type(input, target))
 
