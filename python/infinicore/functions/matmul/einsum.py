@@ -91,7 +91,11 @@ def _pair(a: Tensor, one: str, b: Tensor, two: str, kept: set[str]) -> tuple[Ten
     count, k, m, n = (math.prod(sizes[c] for c in group) for group in (batch, inside, left, right))
     first = a.permute(*(one.index(c) for c in (*batch, *left, *inside))) if one else a
     second = b.permute(*(two.index(c) for c in (*batch, *inside, *right))) if two else b
-    made = _product(first.reshape(count, m, k), second.reshape(count, k, n), 1.0, None, "einsum")
+    first, second = first.reshape(count, m, k), second.reshape(count, k, n)
+    if inside or a.dtype is not b.dtype:
+        made = _product(first, second, 1.0, None, "einsum")
+    else:
+        made = emit("mul", first, second)
     letters = "".join((*batch, *left, *right))
     shape = [sizes[c] for c in letters]
     return made.view(*shape) if shape else made.view(()), letters
@@ -106,6 +110,8 @@ def _evaluate(equation: str, operands: Any) -> Tensor:
         later = {c for _, each in pairs[i + 1 :] for c in each}
         tensor, term = _pair(tensor, term, other, letters, set(result) | later)
     tensor, term = _summed(tensor, term, set(result))
+    if len(pairs) > 1 and term == result:
+        return tensor
     made = tensor.permute(*(term.index(c) for c in result)) if result else tensor
     return emit("rearrange", made)
 
