@@ -65,6 +65,67 @@ INFINI_SIMD V in_wide(V a, V b, F f) {
     }
 }
 
+// Whether by_power() and parts_of() have instructions, for vectors as wide as a register.
+#if defined(__AVX512F__)
+inline constexpr bool kScales = true;
+#else
+inline constexpr bool kScales = false;
+#endif
+template <class V>
+inline constexpr bool kScaled = kScales && (std::is_same_v<V, F32> || std::is_same_v<V, F64>);
+
+template <class V>
+struct PowerParts {
+    V k, m;
+};
+#if defined(__AVX512F__)
+// y 2^n for whole numbers n, rounded once.
+template <class V>
+INFINI_SIMD V by_power(V y, V n) {
+    if constexpr (kFloats<V>)
+        return V(_mm512_scalef_ps(y, n));
+    else
+        return V(_mm512_scalef_pd(y, n));
+}
+// |x| = 2^k m with sqrt(1/2) <= m < sqrt(2); k is infinite, and m is 1, for 0 and infinities.
+template <class V>
+INFINI_SIMD PowerParts<V> parts_of(V x) {
+    constexpr auto kNorm = _MM_MANT_NORM_1_2;
+    constexpr auto kSign = _MM_MANT_SIGN_zero;
+    if constexpr (kFloats<V>) {
+        const __m512 m = _mm512_getmant_ps(x, kNorm, kSign), k = _mm512_getexp_ps(x);
+        const auto high = _mm512_cmp_ps_mask(m, _mm512_set1_ps(0x1.6a09e6p0f), _CMP_GE_OQ);
+        return {V(_mm512_mask_add_ps(k, high, k, _mm512_set1_ps(1))),
+                V(_mm512_mask_mul_ps(m, high, m, _mm512_set1_ps(0.5f)))};
+    } else {
+        const __m512d m = _mm512_getmant_pd(x, kNorm, kSign), k = _mm512_getexp_pd(x);
+        const auto high = _mm512_cmp_pd_mask(m, _mm512_set1_pd(0x1.6a09e667f3bcdp0), _CMP_GE_OQ);
+        return {V(_mm512_mask_add_pd(k, high, k, _mm512_set1_pd(1))),
+                V(_mm512_mask_mul_pd(m, high, m, _mm512_set1_pd(0.5)))};
+    }
+}
+#endif
+
+// 1 / x to 14 bits or better, for floats that are neither tiny nor huge.
+template <class V>
+INFINI_SIMD V inverse_near(V x) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm512_rcp14_ps(x));
+    if constexpr (std::is_same_v<V, float>) {
+        const __m128 lane = _mm_set_ss(x);
+        return _mm_cvtss_f32(_mm_rcp14_ss(lane, lane));
+    }
+#endif
+    return Element<V>(1) / x;
+}
+// p / (e + shift) for floats, without the rounding error of the sum.
+template <class V>
+INFINI_SIMD V over_sum(V p, V e, Element<V> shift) {
+    const V sum = e + shift, lost = e - (sum - shift);
+    const V inverse = inverse_near(sum), y = p * inverse;
+    return fma(fma(-y, lost, fma(-y, sum, p)), inverse, y);
+}
+
 // c[0] + c[1] x + c[2] x^2 + ..., in pairs: the pairs are independent, and half of the sums need no
 // copy of a coefficient on machines whose fma overwrites it.
 template <class V, size_t count>

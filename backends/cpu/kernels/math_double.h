@@ -42,8 +42,12 @@ INFINI_SIMD V wide_exponent(Like<V, uint64_t> k) {
 // too early.
 template <class V>
 INFINI_SIMD V wide_times_exp(V y, V q, V t) {
-    const auto k = as<Like<V, uint64_t>>(t), half = k >> 1;
-    return fma(y, q, y) * wide_exponent<V>(half) * wide_exponent<V>(k - half);
+    if constexpr (kScaled<V>) {
+        return by_power(fma(y, q, y), V(t - (kWideRounder + 2046)));
+    } else {
+        const auto k = as<Like<V, uint64_t>>(t), half = k >> 1;
+        return fma(y, q, y) * wide_exponent<V>(half) * wide_exponent<V>(k - half);
+    }
 }
 
 template <class V>
@@ -113,6 +117,19 @@ template <class V>
 struct WideLog {
     V k, l, low;
 };
+// a / b to 1.5 ulp, for b around 2: a reciprocal of 14 bits is refined where division is slow.
+template <class V>
+INFINI_SIMD V wide_quotient(V a, V b) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F64>) {
+        const V one = broadcast<V>(1);
+        V r = V(_mm512_rcp14_pd(b));
+        r = fma(fma(-b, r, one), r, r);
+        return a * fma(fma(-b, r, one), r, r);
+    }
+#endif
+    return a / b;
+}
 // For 2^k (1 + f) with sqrt(1/2) < 1 + f < sqrt(2).
 template <class V>
 INFINI_SIMD WideLog<V> wide_log_parts(V k, V f) {
@@ -120,7 +137,7 @@ INFINI_SIMD WideLog<V> wide_log_parts(V k, V f) {
     constexpr double kC[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476cccp-2,
                              0x1.c71c720159177p-3, 0x1.745cf9048dd95p-3, 0x1.3b1c355a8f7a2p-3,
                              0x1.0fbe95d716020p-3, 0x1.0c039c49989c6p-3};
-    const V s = f / (f + 2.0), z = s * s, half = f * f * 0.5;
+    const V s = wide_quotient(f, V(f + 2.0)), z = s * s, half = f * f * 0.5;
     return {k, f, half - s * fma(z, polynomial(z, kC), half)};
 }
 
@@ -139,9 +156,14 @@ INFINI_SIMD WideParts<V> wide_parts(V x) {
 }
 template <class V>
 INFINI_SIMD WideLog<V> wide_log_of(V x) {
-    const auto tiny = x < broadcast<V>(0x1p-1022);
-    auto [k, f] = wide_parts(select(tiny, x * 0x1p54, x));
-    return wide_log_parts(V(k - select(tiny, broadcast<V>(54), V{})), f);
+    if constexpr (kScaled<V>) {
+        auto [k, m] = parts_of(x);
+        return wide_log_parts(k, V(m - 1.0));
+    } else {
+        const auto tiny = x < broadcast<V>(0x1p-1022);
+        auto [k, f] = wide_parts(select(tiny, x * 0x1p54, x));
+        return wide_log_parts(V(k - select(tiny, broadcast<V>(54), V{})), f);
+    }
 }
 
 // The special values: -inf at 0, NaN below, inf at inf.
@@ -157,16 +179,23 @@ INFINI_SIMD V wide_joined(const WideLog<V> &log) {
     const V low = fma(log.k, broadcast<V>(0x1.473de6af278edp-34), -log.low);
     return fma(log.k, broadcast<V>(0x1.62e42fefp-1), low + log.l);
 }
+// The same for a logarithm of wide_log_of(x), which may have 0 and infinity right already.
+template <class V>
+INFINI_SIMD V wide_log_made(V x, V y) {
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    if constexpr (kScaled<V>) return select(x < V{}, broadcast<V>(kNan), y);
+    return wide_log_ends(x, V{}, y);
+}
 template <class V>
 INFINI_SIMD V wide_log(V x) {
-    return wide_log_ends(x, V{}, wide_joined(wide_log_of(x)));
+    return wide_log_made(x, wide_joined(wide_log_of(x)));
 }
 template <class V>
 INFINI_SIMD V wide_log2(V x) {
     const auto log = wide_log_of(x);
     const V l = log.l - log.low;
     const V low = fma(l, broadcast<V>(0x1.777d0ffda0d24p-56), log.k);
-    return wide_log_ends(x, V{}, fma(l, broadcast<V>(kWideLog2E), low));
+    return wide_log_made(x, fma(l, broadcast<V>(kWideLog2E), low));
 }
 template <class V>
 INFINI_SIMD V wide_log10(V x) {
@@ -174,7 +203,7 @@ INFINI_SIMD V wide_log10(V x) {
     const V l = log.l - log.low;
     V y = fma(l, broadcast<V>(0x1.95355baaafad3p-57), log.k * 0x1.ef3fde623e256p-35);
     y = fma(l, broadcast<V>(0x1.bcb7b1526e50ep-2), y);
-    return wide_log_ends(x, V{}, fma(log.k, broadcast<V>(0x1.34413509p-2), y));
+    return wide_log_made(x, fma(log.k, broadcast<V>(0x1.34413509p-2), y));
 }
 template <class V>
 INFINI_SIMD V wide_log1p(V x) {

@@ -39,12 +39,6 @@ INFINI_SIMD Scaled<V> exp_scaled(V x) {
     return {fma(r * r, polynomial(r, kC), r) + 1.0f, exponent<V>(as<Like<V, uint32_t>>(t))};
 }
 
-template <class V>
-INFINI_SIMD V exp_float(V x) {
-    auto [factor, scale] = exp_scaled(at_most(at_least(x, -105.0f), 89.0f));
-    return factor * scale * scale;
-}
-
 // x = n ln 2 + r with |r| < 0.35; t holds n in its lowest bits, with a bias of 2^23.
 template <class V>
 struct Reduced {
@@ -72,8 +66,25 @@ INFINI_SIMD V expm1_scaled(V x, int shift) {
 // y * (1 + q) * 2^n of a reduction with bias 254; rounds twice.
 template <class V>
 INFINI_SIMD V times_exp(V y, V q, V t) {
-    auto k = as<Like<V, uint32_t>>(t), half = k >> 1;
-    return fma(y, q, y) * exponent<V>(half) * exponent<V>(k - half);
+    if constexpr (kScaled<V>) {
+        return by_power(fma(y, q, y), V(t - (kRounder + 254)));
+    } else {
+        auto k = as<Like<V, uint32_t>>(t), half = k >> 1;
+        return fma(y, q, y) * exponent<V>(half) * exponent<V>(k - half);
+    }
+}
+
+// Where y 2^n is one instruction, n may be any whole number; elsewhere halves of x give a scale.
+template <class V>
+INFINI_SIMD V exp_float(V x) {
+    const V limited = at_most(at_least(x, -105.0f), 89.0f);
+    if constexpr (kScales) {
+        auto [t, q] = expm1_reduced(limited, 254);
+        return times_exp(broadcast<V>(1), q, t);
+    } else {
+        auto [factor, scale] = exp_scaled(limited);
+        return factor * scale * scale;
+    }
 }
 }  // namespace detail
 
@@ -123,9 +134,8 @@ template <class V>
 INFINI_SIMD V sigmoid(V x) {
     if constexpr (detail::kFloats<V>) {
         auto [t, q] = detail::expm1_reduced(detail::at_least(-absolute(x), -105.0f), 254);
-        V one = broadcast<V>(1), e = detail::times_exp(one, q, t), sum = one + e;
-        V y = select(x < V{}, e, one) / sum;
-        return fma(-y, e - (sum - one), y);  // subtracts the rounding error of the sum
+        V one = broadcast<V>(1), e = detail::times_exp(one, q, t);
+        return detail::over_sum(V(select(x < V{}, e, one)), e, 1.0f);
     } else if constexpr (detail::kDoubles<V>) {
         return detail::wide_sigmoid(x);
     } else {
@@ -139,12 +149,9 @@ INFINI_SIMD V sigmoid(V x) {
 template <class V>
 INFINI_SIMD V tanh(V x) {
     if constexpr (detail::kFloats<V>) {
-        constexpr float kC[] = {1.0f, -0x1.55551cp-2f, 0x1.10fb5ep-3f, -0x1.b4f3dcp-5f,
-                                0x1.271e0ap-6f};
-        V small = x * detail::polynomial(x * x, kC);
-        V a = absolute(x), limited = detail::at_most(a, 9.5f);
+        V limited = detail::at_most(absolute(x), 9.5f);
         V e = detail::expm1_scaled(limited + limited, 0);
-        return select(a < broadcast<V>(0.45f), small, copysign(e / (e + 2.0f), x));
+        return copysign(detail::over_sum(e, e, 2.0f), x);
     } else if constexpr (detail::kDoubles<V>) {
         return detail::wide_tanh(x);
     } else {

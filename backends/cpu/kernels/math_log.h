@@ -45,20 +45,33 @@ INFINI_SIMD V log_ends(V x, V zero, V y) {
     return select(x > zero, y, select(x == zero, broadcast<V>(-kInf), broadcast<V>(kNan)));
 }
 
-template <class V>
-INFINI_SIMD V log_float(V x) {
-    auto [k, f] = log_parts(x);
-    V y = fma(polynomial(f, kLogC), f * f, f);
-    return log_ends(x, V{}, fma(k, broadcast<V>(kLn2 * 0x1p-23f), y));
+// A logarithm of 2^k (1 + f), where y(f, k) gives what k times `two` lacks.
+template <class V, class F>
+INFINI_SIMD V log_of(V x, float two, F y) {
+    if constexpr (kScaled<V>) {
+        constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+        auto [k, m] = parts_of(x);
+        const V f = m - 1.0f;
+        return select(x < V{}, broadcast<V>(kNan), fma(k, broadcast<V>(two), y(f, k)));
+    } else {
+        auto [k, f] = log_parts(x);
+        return log_ends(x, V{}, fma(k, broadcast<V>(two * 0x1p-23f), y(f, V(k * 0x1p-23f))));
+    }
 }
 
-// The factors of a logarithm to another base: log 2 and log e in that base.
+template <class V>
+INFINI_SIMD V log_float(V x) {
+    return log_of(x, kLn2, [](V f, V) { return fma(polynomial(f, kLogC), f * f, f); });
+}
+
+// The factors of a logarithm to another base: log 2 and log e in that base. The low part of the
+// first is not negative, as infinite k must not become NaN.
 template <class V>
 INFINI_SIMD V log_base(V x, const float (&c)[9], float two, float two_low, float e, float e_low) {
-    auto [k, f] = log_parts(x);
-    V low = fma(f, broadcast<V>(e_low), k * (two_low * 0x1p-23f));
-    V y = fma(f, broadcast<V>(e), fma(polynomial(f, c), f * f, low));
-    return log_ends(x, V{}, fma(k, broadcast<V>(two * 0x1p-23f), y));
+    return log_of(x, two, [=, &c](V f, V k) {
+        V low = fma(f, broadcast<V>(e_low), two_low ? k * two_low : V{});
+        return fma(f, broadcast<V>(e), fma(polynomial(f, c), f * f, low));
+    });
 }
 
 template <class V>
@@ -96,7 +109,7 @@ INFINI_SIMD V log2(V x) {
 template <class V>
 INFINI_SIMD V log10(V x) {
     if constexpr (detail::kFloats<V>)
-        return detail::log_base(x, detail::kLog10C, 0x1.344136p-2f, -0x1.ec10cp-27f, 0x1.bcb7b2p-2f,
+        return detail::log_base(x, detail::kLog10C, 0x1.344134p-2f, 0x1.09f7ap-26f, 0x1.bcb7b2p-2f,
                                 -0x1.5b235ep-27f);
     else if constexpr (detail::kDoubles<V>)
         return detail::wide_log10(x);

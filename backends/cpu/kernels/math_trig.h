@@ -60,6 +60,29 @@ INFINI_SIMD D sin_double(D x, double shift) {
     return as<D>(Bits<D>(bits(y) ^ as<Bits<D>>(as<Like<D, uint64_t>>(t) << 63)));
 }
 
+// The tangent for floats up to 2^16, from r = x - n pi / 2 as a sum of two floats: near poles and
+// zeros the rounding error of a single one would be too large.
+template <class V>
+INFINI_SIMD V tan_float(V x) {
+    constexpr float kC[] = {0x1.555562p-2f, 0x1.110d24p-3f,   0x1.baee0cp-5f, 0x1.5bf664p-6f,
+                            0x1.66d0e4p-7f, -0x1.d45c8cp-15f, 0x1.238772p-8f};
+    const V rounder = broadcast<V>(0x1.8p23f), half_pi2 = broadcast<V>(kPi2 / 2);
+    const V t = fma(x, broadcast<V>(0x1.45f306p-1f), rounder), n = t - rounder;
+    const V first = fma(n, broadcast<V>(-kPi1 / 2), x), p = n * half_pi2;
+    const V r = first - p, back = r - first;
+    V low = (first - (r - back)) - (p + back);  // the rounding error of r
+    low = fma(n, broadcast<V>(-kPi3 / 2), low - fma(n, half_pi2, -p));
+    // tan(r + low) = r + rest, as y and what its rounding lost. The cube has a low part, too.
+    const V z = r * r, cube = r * z, cube_low = fma(r, fma(r, r, -z), fma(r, z, -cube));
+    const V one = broadcast<V>(1), slope = fma(z, fma(z, one, one), one);  // about 1 + y^2
+    const V q = polynomial(z, kC), rest = fma(cube, q, fma(cube_low, q, low * slope));
+    const V y = r + rest, lost = (r - y) + rest;
+    const V inverse = -inverse_near(y);
+    const V cotangent = fma(inverse, fma(inverse, lost, fma(inverse, y, one)), inverse);
+    const auto odd = (as<Bits<V>>(t) & 1) != Bits<V>{};
+    return select(odd, cotangent, y);
+}
+
 // The tangent for doubles to the precision of float: in float, r would lose too many bits.
 template <class D>
 INFINI_SIMD D tan_wide(D x) {
@@ -134,7 +157,9 @@ INFINI_SIMD V cos(V x) {
 template <class V>
 INFINI_SIMD V tan(V x) {
     constexpr auto libm = [](double lane) { return std::tan(lane); };
-    if constexpr (detail::kFloats<V>) {
+    if constexpr (detail::kFloats<V> && kFma) {
+        return detail::beyond_limit(x, select(x == V{}, x, detail::tan_float(x)), libm);
+    } else if constexpr (detail::kFloats<V>) {
         V y = detail::in_wide(x, [](auto wide) { return detail::tan_wide(wide); });
         return detail::beyond_limit(x, select(x == V{}, x, y), libm);
     } else if constexpr (detail::kDoubles<V>) {
