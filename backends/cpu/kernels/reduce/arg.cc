@@ -18,7 +18,7 @@ namespace {
 using program::beats;
 using program::fold_block;
 
-constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768, kShort = 32;
+constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768, kShort = 32, kFewRows = 4;
 
 // The dimensions of a row, outermost first, merged where possible.
 struct Folded {
@@ -137,7 +137,12 @@ void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_
     using I = Bits<V>;
     constexpr int64_t kLanes = kWidth<C>;
     C values[kTile], best[kTile];
-    Element<I> index[kTile] = {};
+    Element<I> index[kTile];
+    // The last vector begins earlier if it would end behind the last row; a single one is filled up.
+    const int64_t whole = std::max(n, kLanes), last = whole - kLanes;
+    std::fill_n(values, kLanes, C(0));
+    std::fill_n(best, kLanes, C(0));
+    std::fill_n(index, whole, Element<I>(0));
     auto better = [](auto x, auto b) {
         auto mask = least ? x < b : x > b;
         if constexpr (std::is_floating_point_v<C>) mask |= (x != x) & (b == b);
@@ -146,7 +151,7 @@ void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_
     for (int64_t line = begin; line < end; ++line) {
         const char *data = rows + line * arg.folded.step() * arg.bytes;
         const C *x = values;
-        if (arg.dtype == kDirect<C> && arg.lane == 1)
+        if (arg.dtype == kDirect<C> && arg.lane == 1 && n >= kLanes)
             x = reinterpret_cast<const C *>(data);
         else
             fetch(arg, values, data, n, arg.lane);
@@ -155,15 +160,13 @@ void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_
             continue;
         }
         const auto number = Element<I>(line - begin);
-        int64_t i = 0;
-        for (; i + kLanes <= n; i += kLanes) {
-            const V now = load<V>(x + i), before = load<V>(best + i);
+        for (int64_t i = 0; i < n; i += kLanes) {
+            const int64_t at = std::min(i, last);
+            const V now = load<V>(x + at), before = load<V>(best + at);
             const auto mask = better(now, before);
-            store(best + i, select(mask, now, before));
-            store(index + i, select(mask, broadcast<I>(number), load<I>(index + i)));
+            store(best + at, select(mask, now, before));
+            store(index + at, select(mask, broadcast<I>(number), load<I>(index + at)));
         }
-        for (; i < n; ++i)
-            if (better(x[i], best[i])) best[i] = x[i], index[i] = number;
     }
     for (int64_t i = 0; i < n; ++i) out[i] = {best[i], begin + index[i]};
 }
@@ -248,7 +251,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation) {
     if (last >= 0 && arg.folded.count == 1 &&
         arg.folded.total < std::numeric_limits<int32_t>::max()) {
         arg.columns = input.size(last), arg.lane = input.stride(last);
-        arg.across = arg.lane == 1 && arg.columns >= 16 && arg.folded.step() != 1;
+        arg.across = arg.lane == 1 && arg.columns >= kFewRows && arg.folded.step() != 1;
         if (!arg.across && arg.folded.total <= kShort && arg.from.even()) {
             arg.columns = arg.rows, arg.lane = arg.from.step();
             arg.across = arg.rows >= 16;
