@@ -261,6 +261,27 @@ inline void store_block(T *__restrict dst, const C *__restrict src, size_t n) {
     for (; i < n; ++i) store_element(dst[i], src[i]);
 }
 
+// Every second element, as of the parts of complex numbers: loops over a constant stride become
+// shuffles of vectors.
+template <class C, class T>
+inline void load_alternate(C *__restrict dst, const T *__restrict src, size_t n) {
+    constexpr size_t kPart = 64;
+    using U = std::conditional_t<sizeof(T) == 2, uint16_t, T>;  // known to be copied by bits
+    U part[kPart];
+    for (; n >= kPart; n -= kPart, dst += kPart, src += 2 * kPart) {
+        const U *at = reinterpret_cast<const U *>(src);
+        for (size_t i = 0; i < kPart; ++i) part[i] = at[2 * i];
+        for (size_t i = 0; i < kPart; i += kWidth<float>) {
+            const T *from = reinterpret_cast<const T *>(part) + i;
+            if constexpr (std::is_same_v<C, float> && kIsSmallFloat<T>)
+                store(dst + i, load_f32(from));
+            else
+                for (size_t j = 0; j < kWidth<float>; ++j) dst[i + j] = load_element<C>(from[j]);
+        }
+    }
+    for (size_t i = 0; i < n; ++i, src += 2) dst[i] = load_element<C>(*src);
+}
+
 // Strides belong to the tensor and are in elements; 0 repeats one element.
 template <class C, class T>
 inline void load_strided(C *__restrict dst, const T *__restrict src, size_t n, ptrdiff_t stride) {
@@ -271,6 +292,7 @@ inline void load_strided(C *__restrict dst, const T *__restrict src, size_t n, p
         for (size_t i = 0; i < n; ++i) dst[i] = value;
         return;
     }
+    if (sizeof(T) > 1 && stride == 2) return load_alternate(dst, src, n);
     for (size_t i = 0; i < n; ++i, src += stride) dst[i] = load_element<C>(*src);
 }
 template <class T, class C>
