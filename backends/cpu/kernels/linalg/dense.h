@@ -48,34 +48,61 @@ struct Matrices {
         return dtype == kDtype && row_step == 1 && column_step > 1 && rows > 1;
     }
 
+    // Transposes of so few contiguous columns or rows that a register holds only parts of several:
+    // with a known number compilers shuffle whole registers.
+    template <class C, int count>
+    static void split(char *to, int64_t to_row, const char *from, int64_t rows) {
+        C *__restrict made = reinterpret_cast<C *>(to);
+        const C *__restrict given = reinterpret_cast<const C *>(from);
+        for (int64_t i = 0; i < rows; ++i)
+            for (int j = 0; j < count; ++j) made[j * to_row + i] = given[i * count + j];
+    }
+    template <class C, int count>
+    static void join(char *to, const char *from, int64_t from_row, int64_t columns) {
+        C *__restrict made = reinterpret_cast<C *>(to);
+        const C *__restrict given = reinterpret_cast<const C *>(from);
+        for (int64_t i = 0; i < columns; ++i)
+            for (int j = 0; j < count; ++j) made[i * count + j] = given[j * from_row + i];
+    }
+
     // Not inline: for single elements compilers would warn of accesses that are never made.
     template <class C>
     [[gnu::noinline]] static void transpose(char *to, int64_t to_row, const char *from,
                                             int64_t from_row, int64_t rows, int64_t columns) {
         constexpr int64_t kBytes = sizeof(C);
+        if (columns < 4 && from_row == columns) {
+            if (columns == 2) return split<C, 2>(to, to_row, from, rows);
+            if (columns == 3) return split<C, 3>(to, to_row, from, rows);
+        }
+        if (rows < 4 && to_row == rows) {
+            if (rows == 2) return join<C, 2>(to, from, from_row, columns);
+            if (rows == 3) return join<C, 3>(to, from, from_row, columns);
+        }
         transpose_block<C>(to, to_row * kBytes, from, from_row * kBytes, rows, columns);
     }
 
-    // Contiguous rows.
+    // Contiguous rows, or rows with the given pitch.
     template <class C>
-    void load(C *to, const void *data, int64_t index) const {
+    void load(C *to, const void *data, int64_t index, int64_t to_row = 0) const {
+        if (to_row == 0) to_row = columns;
         const char *from = static_cast<const char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
         if (is_transposed<C>())
-            return transpose<C>(reinterpret_cast<char *>(to), columns, from, column_step, columns,
+            return transpose<C>(reinterpret_cast<char *>(to), to_row, from, column_step, columns,
                                 rows);
         for (int64_t i = 0; i < rows; ++i)
-            load_dtype(to + i * columns, from + i * pitch, dtype, size_t(columns), column_step);
+            load_dtype(to + i * to_row, from + i * pitch, dtype, size_t(columns), column_step);
     }
     template <class C>
-    void store(void *data, int64_t index, const C *from) const {
+    void store(void *data, int64_t index, const C *from, int64_t from_row = 0) const {
+        if (from_row == 0) from_row = columns;
         char *to = static_cast<char *>(data) + batch(index);
         const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
         if (is_transposed<C>())
-            return transpose<C>(to, column_step, reinterpret_cast<const char *>(from), columns,
+            return transpose<C>(to, column_step, reinterpret_cast<const char *>(from), from_row,
                                 rows, columns);
         for (int64_t i = 0; i < rows; ++i)
-            store_dtype(to + i * pitch, dtype, from + i * columns, size_t(columns), column_step);
+            store_dtype(to + i * pitch, dtype, from + i * from_row, size_t(columns), column_step);
     }
 };
 

@@ -2,6 +2,7 @@
 #include "linalg/qr.h"
 
 #include "linalg/lapack_blocks.h"
+#include "linalg/thin_qr.h"
 
 namespace infini::cpu {
 namespace {
@@ -41,6 +42,25 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
             std::fill(room + i * columns, room + i * columns + i, 0.0);
         r.store(a.pointer<void>(1), index, room);
     };
+    if (is_thin(rows, columns)) {
+        auto thin = [=](const Arguments &a, int64_t index, double *room) {
+            const bool done = in_type_of(x, [&]<class T>(T) {
+                ThinQr<T> qr(room, rows, columns);
+                if (!qr.factor(x_columns, a.pointer<void>(2), index)) return false;
+                qr.store_q(q_columns, nullptr, a.pointer<void>(0), index);
+                for (int64_t i = 0; i < columns; ++i) {
+                    std::fill(qr.r + i * kThin, qr.r + i * kThin + i, 0.0);
+                    std::copy_n(qr.r + i * kThin, columns, room + i * columns);
+                }
+                r.store(a.pointer<void>(1), index, room);
+                return true;
+            });
+            if (!done) body(a, index, room);
+        };
+        const int64_t doubles = x.size() + rows * count + columns + 2 * count;
+        return plan_batch(x.count(), std::max(doubles, thin_doubles(x, columns)),
+                          x.size() * (columns + 8) / 4, thin);
+    }
     return plan_with_lapack(x, kLapackQr, x.size() + std::max(r.size(), q.size()) + count + lwork,
                             by_lapack, x.size() + rows * count + columns + 2 * count,
                             x.size() * (2 * count + 8), body);
