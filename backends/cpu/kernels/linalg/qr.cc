@@ -48,10 +48,7 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
                 ThinQr<T> qr(room, rows, columns);
                 if (!qr.factor(x_columns, a.pointer<void>(2), index)) return false;
                 qr.store_q(q_columns, nullptr, a.pointer<void>(0), index);
-                for (int64_t i = 0; i < columns; ++i) {
-                    std::fill(qr.r + i * kThin, qr.r + i * kThin + i, 0.0);
-                    std::copy_n(qr.r + i * kThin, columns, room + i * columns);
-                }
+                qr.copy_r(room);
                 r.store(a.pointer<void>(1), index, room);
                 return true;
             });

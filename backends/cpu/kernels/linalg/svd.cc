@@ -1,6 +1,8 @@
 // svd: singular values and vectors of real matrices.
 #include "linalg/lapack.h"
 #include "linalg/svd_jacobi.h"
+#include "linalg/tall_svd.h"
+#include "linalg/thin_qr.h"
 
 namespace infini::cpu {
 namespace {
@@ -15,6 +17,12 @@ int64_t work_of(const Matrices &x) {
     return (x.size() + 16 * x.columns * x.columns) * (x.columns + 8);
 }
 
+// Whether the values are found by a QR factorisation of few columns: for matrices so large that
+// LAPACK, too, would factor them in their own precision.
+bool by_thin_qr(const Matrices &x) {
+    return is_thin(x.rows, x.columns) && x.size() >= 2 * kLapackSvd * kLapackSvd;
+}
+
 std::unique_ptr<Plan> plan_svd(const Operation &operation) {
     const Matrices s(operation.tensor(1), 1);
     Matrices u(operation.tensor(0), 2), vh(operation.tensor(2), 2), x(operation.tensor(3), 2);
@@ -26,6 +34,7 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
         x = x.transposed(), u = u.transposed(), vh = vh.transposed();
     }
     const int64_t lwork = (4 * x.columns + 7) * x.columns + kLapackBlock * (x.rows + x.columns);
+    const bool tall = is_tall(x.rows, x.columns);
     // In column-major order x is its transpose, V S U^T: V^T and U are returned as rows.
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         return in_type_of(x, [&]<class T>(T) {
@@ -33,6 +42,14 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
             T *values = vhs + vh.size(), *work = values + x.columns;
             const int rows = int(x.rows), columns = int(x.columns), size = int(lwork);
             int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+            if (tall) {
+                const TallSvd<T> svd(lapack, m, x.rows, x.columns);
+                if (!svd.run(x.transposed(), a.pointer<void>(3), i, true)) return false;
+                svd.store_u(u.transposed(), a.pointer<void>(u_at), i);
+                s.store(a.pointer<void>(1), i, svd.values);
+                vh.transposed().store(a.pointer<void>(vh_at), i, svd.vh);
+                return true;
+            }
             x.load(m, a.pointer<void>(3), i);
             if (!is_finite(m, x.size())) return false;
             typed<T>(lapack.sgesdd, lapack.dgesdd)("S", &columns, &rows, m, &columns, values, vhs,
@@ -53,8 +70,29 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
         s.store(a.pointer<void>(1), i, svd.values(room));
         vh.store(a.pointer<void>(vh_at), i, svd.vh(room));
     };
-    return plan_with_lapack(x, kLapackSvd, 2 * x.size() + vh.size() + 9 * x.columns + lwork,
-                            by_lapack, svd.doubles(), work_of(x), body);
+    if (by_thin_qr(x)) {
+        const Svd small = {x.columns, x.columns, tolerance_of(x)};
+        auto thin = [=](const Arguments &a, int64_t i, double *room) {
+            const bool done = in_type_of(x, [&]<class T>(T) {
+                double *inner = room + thin_doubles(x, x.columns);
+                ThinQr<T> qr(room, x.rows, x.columns);
+                if (!qr.factor(x.transposed(), a.pointer<void>(3), i)) return false;
+                qr.copy_r(small.matrix(inner));
+                small.run(inner);
+                qr.store_q(u.transposed(), small.matrix(inner), a.pointer<void>(u_at), i);
+                s.store(a.pointer<void>(1), i, small.values(inner));
+                vh.store(a.pointer<void>(vh_at), i, small.vh(inner));
+                return true;
+            });
+            if (!done) body(a, i, room);
+        };
+        const int64_t doubles = thin_doubles(x, x.columns) + small.doubles();
+        return plan_batch(x.count(), std::max(doubles, svd.doubles()), work_of(x), thin);
+    }
+    const int64_t doubles = 2 * x.size() + vh.size() + 9 * x.columns + lwork;
+    const int64_t tall_doubles = tall ? TallSvd<float>::elements(x.rows, x.columns) : 0;
+    return plan_with_lapack(x, kLapackSvd, std::max(doubles, tall_doubles), by_lapack,
+                            svd.doubles(), work_of(x), body);
 }
 
 // svdvals: the singular values only.
@@ -63,12 +101,19 @@ std::unique_ptr<Plan> plan_svdvals(const Operation &operation) {
     Matrices x(operation.tensor(1), 2);
     if (x.rows < x.columns) x = x.transposed();
     const int64_t lwork = 10 * x.columns + kLapackBlock * (x.rows + x.columns);
+    const bool tall = is_tall(x.rows, x.columns);
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
         return in_type_of(x, [&]<class T>(T) {
             T *m = reinterpret_cast<T *>(room), *values = m + x.size();
             T *work = values + x.columns;
             const int rows = int(x.rows), columns = int(x.columns), size = int(lwork), one = 1;
             int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+            if (tall) {
+                const TallSvd<T> svd(lapack, m, x.rows, x.columns);
+                if (!svd.run(x.transposed(), a.pointer<void>(1), i, false)) return false;
+                s.store(a.pointer<void>(0), i, svd.values);
+                return true;
+            }
             x.load(m, a.pointer<void>(1), i);
             if (!is_finite(m, x.size())) return false;
             typed<T>(lapack.sgesdd, lapack.dgesdd)("N", &columns, &rows, m, &columns, values,
@@ -84,8 +129,26 @@ std::unique_ptr<Plan> plan_svdvals(const Operation &operation) {
         svd.run(room);
         s.store(a.pointer<void>(0), i, svd.values(room));
     };
-    return plan_with_lapack(x, kLapackSvd, x.size() + 9 * x.columns + lwork, by_lapack,
-                            svd.doubles(), work_of(x), body);
+    if (by_thin_qr(x)) {
+        const Svd small = {x.columns, x.columns, tolerance_of(x)};
+        auto thin = [=](const Arguments &a, int64_t i, double *room) {
+            const bool done = in_type_of(x, [&]<class T>(T) {
+                double *inner = room + thin_doubles(x, x.columns);
+                ThinQr<T> qr(room, x.rows, x.columns);
+                if (!qr.factor(x.transposed(), a.pointer<void>(1), i)) return false;
+                qr.copy_r(small.matrix(inner));
+                small.run(inner);
+                s.store(a.pointer<void>(0), i, small.values(inner));
+                return true;
+            });
+            if (!done) body(a, i, room);
+        };
+        const int64_t doubles = thin_doubles(x, x.columns) + small.doubles();
+        return plan_batch(x.count(), std::max(doubles, svd.doubles()), work_of(x), thin);
+    }
+    const int64_t tall_doubles = tall ? TallSvd<float>::elements(x.rows, x.columns) : 0;
+    return plan_with_lapack(x, kLapackSvd, std::max(x.size() + 9 * x.columns + lwork, tall_doubles),
+                            by_lapack, svd.doubles(), work_of(x), body);
 }
 
 std::unique_ptr<Plan> plan_either(const Operation &operation) {

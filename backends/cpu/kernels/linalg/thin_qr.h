@@ -217,6 +217,13 @@ struct ThinQr : ThinTiles<T> {
         return true;
     }
 
+    // R, with zeros below its diagonal.
+    void copy_r(double *to) const {
+        for (int64_t i = 0; i < columns; ++i)
+            for (int64_t j = 0; j < columns; ++j)
+                to[i * columns + j] = j < i ? 0 : r[i * kThin + j];
+    }
+
     ThinProduct product() const { return {columns, products, kThin, tau}; }
 
     // Stores Q times m [columns, columns], or Q if m is null. `q`: the transpose.
