@@ -78,7 +78,48 @@ struct Matrices {
             if (rows == 2) return join<C, 2>(to, from, from_row, columns);
             if (rows == 3) return join<C, 3>(to, from, from_row, columns);
         }
-        transpose_block<C>(to, to_row * kBytes, from, from_row * kBytes, rows, columns);
+        constexpr int64_t kLanes = 16 / kBytes, kTall = 4 * kLanes;
+        if (rows < kTall || columns < kLanes)
+            return transpose_block<C>(to, to_row * kBytes, from, from_row * kBytes, rows, columns);
+        // The last blocks overlap those before them.
+        for (int64_t i = 0; i < rows; i += kTall)
+            for (int64_t j = 0; j < columns; j += kLanes) {
+                const int64_t row = std::min(i, rows - kTall),
+                              column = std::min(j, columns - kLanes);
+                transpose_lines<C>(to + (column * to_row + row) * kBytes, to_row * kBytes,
+                                   from + (row * from_row + column) * kBytes, from_row * kBytes,
+                                   false);
+            }
+    }
+
+    // Calls body(row, rows, column, columns) for tiles of a matrix, of at most kTile^2 elements.
+    static constexpr int64_t kTile = 32;
+    template <class Body>
+    void for_tiles(const Body &body) const {
+        for (int64_t i = 0; i < rows; i += kTile)
+            for (int64_t j = 0; j < columns; j += kTile)
+                body(i, std::min(kTile, rows - i), j, std::min(kTile, columns - j));
+    }
+    // Transposed elements of F32 as doubles.
+    [[gnu::noinline]] void load_turned(double *to, const float *from, int64_t to_row) const {
+        for_tiles([&](int64_t i, int64_t height, int64_t j, int64_t width) {
+            float tile[kTile * kTile];
+            transpose<float>(reinterpret_cast<char *>(tile), kTile,
+                             reinterpret_cast<const char *>(from + j * column_step + i),
+                             column_step, width, height);
+            for (int64_t k = 0; k < height; ++k)
+                std::copy_n(tile + k * kTile, width, to + (i + k) * to_row + j);
+        });
+    }
+    [[gnu::noinline]] void store_turned(float *to, const double *from, int64_t from_row) const {
+        for_tiles([&](int64_t i, int64_t height, int64_t j, int64_t width) {
+            float tile[kTile * kTile];
+            for (int64_t k = 0; k < height; ++k)
+                for (int64_t l = 0; l < width; ++l)
+                    tile[k * kTile + l] = float(from[(i + k) * from_row + j + l]);
+            transpose<float>(reinterpret_cast<char *>(to + j * column_step + i), column_step,
+                             reinterpret_cast<const char *>(tile), kTile, height, width);
+        });
     }
 
     // Contiguous rows, or rows with the given pitch.
@@ -90,6 +131,9 @@ struct Matrices {
         if (is_transposed<C>())
             return transpose<C>(reinterpret_cast<char *>(to), to_row, from, column_step, columns,
                                 rows);
+        if constexpr (std::is_same_v<C, double>)
+            if (is_transposed<float>())
+                return load_turned(to, reinterpret_cast<const float *>(from), to_row);
         for (int64_t i = 0; i < rows; ++i)
             load_dtype(to + i * to_row, from + i * pitch, dtype, size_t(columns), column_step);
     }
@@ -101,6 +145,9 @@ struct Matrices {
         if (is_transposed<C>())
             return transpose<C>(to, column_step, reinterpret_cast<const char *>(from), from_row,
                                 rows, columns);
+        if constexpr (std::is_same_v<C, double>)
+            if (is_transposed<float>())
+                return store_turned(reinterpret_cast<float *>(to), from, from_row);
         for (int64_t i = 0; i < rows; ++i)
             store_dtype(to + i * pitch, dtype, from + i * from_row, size_t(columns), column_step);
     }
