@@ -265,3 +265,20 @@ def test_convolutions(case: Any, kind: str, rng: Any) -> None:
     expected = expected.reshape(images, features, *view.shape[2:4]) + v[:, None, None]
     close = {"float32": 1e-5, "bfloat16": 1e-2, "float64": 1e-12}[kind]
     assert np.abs(found - expected).max() <= close * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int64"])
+def test_sums_of_broadcast_rows(kind: str, rng: Any) -> None:
+    for width in WIDTHS:
+        x, a = pair(rng.integers(-9, 9, (6, width)).astype(kind))
+        y, b = pair(rng.integers(-9, 9, (6, 11)).astype(kind))
+        found = (x.unsqueeze(1) * y.unsqueeze(2)).sum(2)
+        expected = (a[:, None] * b[:, :, None]).sum(2)
+        assert np.array_equal(found.numpy(force=True), expected), width
+        found = (x.unsqueeze(1) * y.unsqueeze(2)).amax(2, keepdim=True)
+        expected = (a[:, None] * b[:, :, None]).max(2, keepdims=True)
+        assert np.array_equal(found.numpy(force=True), expected), width
+        into = infinicore.zeros(11, 6, dtype=x.dtype)
+        infinicore.sum(x.unsqueeze(1) + y.unsqueeze(2), 2, out=into.T)
+        expected = (a[:, None] + b[:, :, None]).sum(2)
+        assert np.array_equal(into.T.numpy(force=True), expected), width

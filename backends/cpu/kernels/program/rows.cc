@@ -77,7 +77,9 @@ int64_t Rows::equal_rows(const Slot &slot, const Group &group, int64_t r, int64_
     const int last = nest_.kept.count - 1;
     pitch = last < 0 ? 0 : slot.kept[last];
     if (last <= 0) return group.count - r;
-    const int64_t size = nest_.kept.size[last];
+    int64_t size = nest_.kept.size[last];
+    for (int d = last; d > 0 && slot.kept[d - 1] == slot.kept[d] * nest_.kept.size[d]; --d)
+        size *= nest_.kept.size[d - 1];
     return std::min(group.count - r, size - (group.first + r) % size);
 }
 
@@ -149,14 +151,8 @@ void Rows::run_rows(const Run &run, const Group &group, const Stage &stage) cons
 void Rows::write_rows(const Run &run, const Group &group, const Slot &slot,
                       const char *values) const {
     char *base = slot.base(run.arguments);
-    const int last = nest_.kept.count - 1;
-    for (int64_t r = 0; r < group.count;) {
-        const int64_t row = group.first + r;
-        int64_t count = 1, stride = 1;
-        if (last >= 0) {
-            count = std::min(group.count - r, nest_.kept.size[last] - row % nest_.kept.size[last]);
-            stride = slot.kept[last];
-        }
+    for (int64_t r = 0, stride; r < group.count;) {
+        const int64_t row = group.first + r, count = equal_rows(slot, group, r, stride);
         scatter(nest_.type, slot, base + row_offset(slot, row) * slot.bytes,
                 values + r * int64_t(nest_.value_bytes), count, stride);
         r += count;

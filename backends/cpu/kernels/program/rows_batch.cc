@@ -25,10 +25,15 @@ void spread(C *elements, const C *values, int64_t rows, int64_t n) {
     }
 }
 
-// As transpose_cells; blocks of few elements without its preparations.
+// As transpose_cells; dense rows and blocks of few elements without its preparations.
 template <class E>
 void copy_rows(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
                int64_t from_across, int64_t rows, int64_t columns) {
+    if (to_across == 1 && from_across == 1 && columns >= 8) {
+        for (int64_t r = 0; r < rows; ++r)
+            std::copy_n(from + r * from_down, columns, to + r * to_down);
+        return;
+    }
     if (rows * columns > 64)
         return transpose_cells(to, to_down, to_across, from, from_down, from_across, rows, columns);
     for (int64_t r = 0; r < rows; ++r)
@@ -51,8 +56,10 @@ void Rows::move_rows(const Slot &slot, char *base, const Group &group, char *val
                  values + r * n * int64_t(nest_.value_bytes), n, in);
         return;
     }
-    alignas(64) char cells[kBatch * 8];
-    if (!in) scatter(nest_.type, slot, cells, values, total, 1);
+    alignas(64) char room[kBatch * 8];
+    const bool converts = slot.dtype != dtype_of(nest_.type);
+    char *cells = converts ? room : values;
+    if (!in && converts) scatter(nest_.type, slot, cells, values, total, 1);
     const Walk &kept = nest_.kept;
     const int last = kept.count - 1;
     const int64_t pitch = last < 0 ? 0 : slot.kept[last];
@@ -71,7 +78,7 @@ void Rows::move_rows(const Slot &slot, char *base, const Group &group, char *val
             for (int d = last; d > 0 && at[d] == kept.size[d]; --d) at[d] = 0, ++at[d - 1];
         }
     });
-    if (in) gather(nest_.type, values, slot, cells, total, 1);
+    if (in && converts) gather(nest_.type, values, slot, cells, total, 1);
 }
 
 template <class C>
