@@ -12,6 +12,7 @@ from infinicore import _core
 from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import emit
+from infinicore._function import function
 from infinicore._tensor import Tensor
 
 _CPU = device("cpu")
@@ -39,6 +40,18 @@ def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = Fals
     return bool(is_negative)
 
 
+# Functions, because they are recorded once; single operators are traced in each call.
+@function
+def _extremes(value: Tensor) -> tuple[Tensor, Tensor]:
+    flat = value.reshape(-1)
+    return emit("amin", flat, dim=[0]), emit("amax", flat, dim=[0])
+
+
+@function
+def _classified(target: Tensor, ignored: int) -> Tensor:
+    return emit("where", emit("not_equal", target, ignored), target, 0)
+
+
 def class_count(name: str, classes: Tensor) -> int:
     """The greatest of some classes, plus 1. Negative ones raise an error as in `check_indices`."""
     if is_known(classes) and classes.dtype is int64:
@@ -46,7 +59,7 @@ def class_count(name: str, classes: Tensor) -> int:
         if least >= 0:
             return int(most) + 1
     else:
-        most = emit("amax", classes.reshape(-1), dim=[0], keepdim=False).item()
+        most = _extremes(classes)[1].item()
     count = int(most) + 1
     check_indices(name, classes, count, classes.ndim)
     return count
@@ -59,15 +72,14 @@ def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
     try:
         check_indices(name, target, classes, 1)
     except IndexError:
-        classified = emit("where", emit("not_equal", target, ignored), target, 0)
-        check_indices(name, classified, classes, 1)
+        check_indices(name, _classified(target, ignored), classes, 1)
 
 
 def check_range(name: str, argument: str, value: Any, low: float, high: float) -> None:
     """Raises RuntimeError for an element that is NaN or outside `low` to `high`."""
     if not is_known(value) or not value.numel() or value.dtype is bool_:
         return
-    least, most = (emit(fold, value.reshape(-1), dim=[0]).item() for fold in ("amin", "amax"))
+    least, most = (each.item() for each in _extremes(value))
     if not (least >= low and most <= high):
         found = least if not least >= low else most
         raise RuntimeError(f"{name}: {argument} has an element {found}: expected {low} to {high}")
