@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -70,6 +71,7 @@ CASES = [
     case("multilabel_margin_loss", T(3, 5), I(3, 5, below=5, low=-1), reduction="none"),
     case("multilabel_margin_loss", T(3, 5), I(3, 5, below=5, low=-1)),
     case("multilabel_margin_loss", T(5), I(5, below=5, low=-1)),
+    case("multilabel_margin_loss", T(20, 33), I(20, 33, below=33, low=-1), reduction="sum"),
     case("multilabel_soft_margin_loss", X, SHARE),
     case("multilabel_soft_margin_loss", X, SHARE, weight=T(4), reduction="none"),
     *(
@@ -118,6 +120,17 @@ def test_targets_of_one_sign() -> None:
         ours = getattr(F, name)(put(x), put(t))
         expected = getattr(ref, name)(x, t)
         ref.assert_close(ref.tensor(ours.item()), expected)
+
+
+def test_labels_of_extreme_values() -> None:
+    """Only terms above 0 are counted, and nothing behind the first -1."""
+    low, high, nan = -math.inf, math.inf, math.nan
+    x = infinicore.tensor([[high, 0.5, nan, 0.0], [0.0, 0.5, low, high]])
+    labels = infinicore.tensor([[1, -1, 2, 0], [3, 3, -1, 0]])
+    found = F.multilabel_margin_loss(x, labels, reduction="none")
+    assert found.tolist() == [high, 0.0]
+    assert F.multilabel_margin_loss(x[:1, :3], labels[:1, :3] * 0 - 1).item() == 0
+    assert F.multilabel_margin_loss(x[:0], labels[:0], reduction="none").shape == (0,)
 
 
 def test_a_distance_of_ones_own() -> None:

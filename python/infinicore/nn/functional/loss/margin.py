@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from infinicore._complex_parts import real_type
 from infinicore._dtype import int64
-from infinicore._emit import cast_to, emit, result_type
+from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape, integers, same_shape
@@ -172,16 +173,18 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     ended = emit("cumsum", cast_to(emit("less", t, 0), int64), dim=1)
     is_label = emit("equal", ended, 0)
     at_label = emit("gather", x, emit("maximum", t, 0), dim=1)
-    # [rows, classes, labels]: folds along the last dimension are the fastest.
-    hit = emit("equal", t.unsqueeze(1), counting(classes, x).unsqueeze(1))
-    hit = emit("logical_and", hit, is_label.unsqueeze(1))
-    taken = emit("any", hit, dim=[2], keepdim=False).unsqueeze(1)
-    # [rows, labels, classes]
-    term = emit(
-        "maximum", emit("add", emit("sub", x.unsqueeze(1), at_label.unsqueeze(2)), 1.0), 0.0
-    )
-    counted = emit("logical_and", is_label.unsqueeze(2), emit("logical_not", taken))
-    loss = emit("sum", emit("where", counted, term, 0.0), dim=[2], keepdim=False)
+    # Whether each class is a label of its row; what is no label goes to a column behind them.
+    column = emit("where", is_label, t, classes)
+    taken = tensor_for(0.0, x.dtype, x.device).expand(x.shape[0], classes + 1)
+    one = tensor_for(1.0, x.dtype, x.device).expand(*t.shape)
+    taken = emit("scatter", taken, column, one, axis=1, reduction=0).narrow(1, 0, classes)
+    # What is not counted is -inf, and like torch only terms above 0 are, so that NaN is not.
+    low = tensor_for(-math.inf, x.dtype, x.device)
+    others = emit("where", emit("equal", taken, 0.0), x, low)
+    labels = emit("where", is_label, emit("sub", 1.0, at_label), low)
+    term = emit("add", others.unsqueeze(1), labels.unsqueeze(2))  # [rows, labels, classes]
+    term = emit("where", emit("greater", term, 0.0), term, 0.0)
+    loss = emit("sum", term, dim=[2], keepdim=False)
     loss = emit("div", emit("sum", loss, dim=[1], keepdim=False), float(max(classes, 1)))
     if input.ndim < 2:
         loss = loss.view()
