@@ -153,6 +153,14 @@ def test_long_medians(kind: str, most: int, shape: tuple[int, ...]) -> None:
         assert np.array_equal(np.isnan(found.numpy(force=True)), lost)
         first = np.isnan(x).argmax(dim)
         assert np.array_equal(places.numpy(force=True)[lost], first[lost])
+        x = np.where(np.arange(x.size).reshape(shape) % 3, x, np.nan)
+        x[..., -1] = np.nan if x.ndim > 1 else x[..., -1]
+        found, places = infinicore.nanmedian(infinicore.tensor(x), dim, True)
+        order, held = np.sort(x, dim), np.sum(x == x, dim, keepdims=True)
+        expected = np.take_along_axis(order, np.maximum(held - 1, 0) // 2, dim)
+        assert np.array_equal(found.numpy(force=True), expected, equal_nan=True)
+        at = np.take_along_axis(x, places.to(infinicore.int64).numpy(force=True), dim)
+        assert np.array_equal(at, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])

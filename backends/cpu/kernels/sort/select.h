@@ -53,6 +53,10 @@ K select_key(K *keys, K *spare, int64_t n, int64_t rank) {
     return keys[rank];
 }
 
+// Ranks that depend on the elements: of the lower median of what is not NaN, and of the lower
+// median, which is the first NaN if there is one.
+constexpr int64_t kNanMedian = -1, kMedian = -2;
+
 // The index of the entry with `rank` smaller ones in a line. `room` has 2 * size elements.
 template <class T>
 int64_t select_place(const Line<T> &line, int64_t rank, Key<T> *room) {
@@ -61,6 +65,15 @@ int64_t select_place(const Line<T> &line, int64_t rank, Key<T> *room) {
         for (int64_t i = 0; i < line.size; ++i) keys[i] = order_key(line.data[i * step]);
     };
     line.step == 1 ? fill(1) : fill(line.step);
+    if (rank < 0) {
+        int64_t held = line.size;
+        if constexpr (!std::is_integral_v<T>) {
+            constexpr Key<T> kNan = std::numeric_limits<Key<T>>::max();
+            for (int64_t i = 0; i < line.size; ++i) held -= keys[i] == kNan;
+            if (rank == kMedian && held < line.size) return std::find(keys, spare, kNan) - keys;
+        }
+        rank = std::max<int64_t>(held - 1, 0) / 2;
+    }
     const Key<T> found = select_key(keys, spare, line.size, rank);
     int64_t below = 0;
     auto count = [&](int64_t step) {

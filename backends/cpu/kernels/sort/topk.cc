@@ -73,7 +73,8 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
     const Tensor shaped = input.ndim ? input : Tensor{input.dtype, 1, one, one};
     const Lines from(shaped, input.ndim ? dim : 0);
     refuse_long(from.size);
-    if (k < 1 || k > from.size)
+    static_assert(kNanMedian == 0 - 1 && kMedian == -1 - 1);  // k of 0 and -1
+    if (k > from.size || from.size < 1)
         throw Refusal{INFINI_STATUS_BAD_PARAM, "kthvalue: k is not in 1 .. the size along dim"};
     const int index_dtype = operation.tensor(1).dtype;
     const Slots slots(from.count(), from.size);

@@ -21,19 +21,6 @@ from infinicore.functions.index.gather import gather
 from infinicore.functions.sort.sort import _kth_along, _selects, _sorted_along, sort
 
 
-def _selected(x: Tensor, at: int, rank: int) -> tuple[Tensor, Tensor]:
-    """The element with `rank` smaller ones along a dimension, NaN if there is one, and its index.
-    The dimension stays, with size 1."""
-    found: tuple[Tensor, Tensor] = _kth_along(x, at, rank + 1)
-    if category(x.dtype) < 2:
-        return found
-    last = argmax(x, at, True)  # NaN if there is one
-    value = emit("gather", x, last, dim=at)
-    is_missing = emit("isnan", value)
-    pairs = zip((value, last), found, strict=True)
-    return tuple(emit("where", is_missing, *each) for each in pairs)  # type: ignore[return-value]
-
-
 def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> Any:
     """The lower median along a dimension and its index."""
     at = 0 if dim is None else dim_of(name, input, dim)
@@ -46,8 +33,8 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             return Ordered(nothing, nothing)
         raise IndexError(f"{name}: the dimension is empty: expected one element or more")
     is_whole = category(x.dtype) < 2
-    if _selects(x) and (is_whole or not skips):
-        line = _selected(x, at, (count - 1) // 2)
+    if _selects(x):
+        line = _kth_along(x, at, 0 if skips else -1)
         if dim is None or not input.ndim:
             return Ordered(*(each.view(()) for each in line))
         return Ordered(*(each if keepdim else each.squeeze(at) for each in line))

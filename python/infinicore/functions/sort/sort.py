@@ -114,8 +114,9 @@ def _selects(input: Tensor) -> bool:
 
 
 def _kth_along(input: Tensor, dim: int, k: int) -> tuple[Tensor, Tensor]:
-    """The k-th smallest elements and their indices, if `_selects(input)`. The dimension stays, with
-    size 1."""
+    """The k-th smallest elements and their indices, if `_selects(input)`; the lower medians of what
+    is not NaN if k is 0, NaN for lines that have one if k is -1. The dimension stays, with size
+    1."""
     shape = [*input.shape]
     shape[dim] = 1
     kinds = input.dtype, int64
