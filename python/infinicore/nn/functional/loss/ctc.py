@@ -47,21 +47,25 @@ def _rows(targets: Tensor, lengths: Any) -> Tensor:
     return infinicore.stack(rows)
 
 
+# Labels are the leading dimension of what follows, so that neighbouring labels are dense lines.
+
+
 @function
 def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Log probabilities [T, N, L] of the targets with blanks around each, a mask that forbids
+    """Log probabilities [T, L, N] of the targets with blanks around each, a mask that forbids
     skipping a blank, and the initial log probabilities."""
-    steps, count = log_probs.shape[:2]
+    steps, count, classes = log_probs.shape
     blanks = infinicore.full_like(targets, blank)
     labels = infinicore.stack([blanks, targets], 2).reshape(count, -1)
-    labels = infinicore.nn.functional.pad(labels, (0, 1), value=blank)
-    size = labels.shape[1]
-    places = labels.unsqueeze(0).expand(steps, count, size)
-    probabilities = log_probs.gather(2, places)
-    before = infinicore.nn.functional.pad(labels, (2, 0), value=blank).narrow(1, 0, size)
+    labels = infinicore.nn.functional.pad(labels, (0, 1), value=blank).T.contiguous()
+    size = labels.shape[0]
+    places = labels + infinicore.arange(count, device=targets.device) * classes
+    lines = log_probs.reshape(steps, count * classes)
+    probabilities = lines.index_select(1, places.reshape(-1)).view(steps, size, count)
+    before = infinicore.nn.functional.pad(labels, (0, 0, 2, 0), value=blank).narrow(0, 0, size)
     may_jump = labels != before  # torch checks nothing else, even with blanks in targets
     jump = infinicore.zeros_like(probabilities[0]).masked_fill(~may_jump, -math.inf)
-    first = infinicore.arange(size, device=targets.device) < 2
+    first = infinicore.arange(size, device=targets.device).unsqueeze(1) < 2
     start = probabilities[0].masked_fill(~first, -math.inf)
     return probabilities, jump, start
 
@@ -69,10 +73,9 @@ def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, T
 @function
 def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tensor) -> Tensor:
     """One time step: each label stays, or follows the previous one, or the one before that."""
-    size = known.shape[1]
-    pad = infinicore.nn.functional.pad
-    one = pad(known, (1, 0), value=-math.inf).narrow(1, 0, size)
-    two = pad(known, (2, 0), value=-math.inf).narrow(1, 0, size) + jump
+    size = known.shape[0]
+    before = infinicore.nn.functional.pad(known, (0, 0, 2, 0), value=-math.inf)
+    one, two = before.narrow(0, 1, size), before.narrow(0, 0, size) + jump
     made = known.logaddexp(one).logaddexp(two) + probabilities
     return infinicore.where(is_over, known, made)
 
@@ -80,10 +83,10 @@ def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tenso
 @function
 def _finished(known: Tensor, lengths: Tensor, zero_infinity: bool) -> Tensor:
     """-log of the sum over the last label and the blank after it."""
-    last = lengths.unsqueeze(1) * 2
-    end = known.gather(1, last)
-    before = known.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, -math.inf)
-    loss = -end.logaddexp(before).squeeze(1)
+    last = lengths.unsqueeze(0) * 2
+    end = known.gather(0, last)
+    before = known.gather(0, (last - 1).clamp_min(0)).masked_fill(last == 0, -math.inf)
+    loss = -end.logaddexp(before).squeeze(0)
     return loss.masked_fill(loss == math.inf, 0.0) if zero_infinity else loss
 
 
@@ -123,7 +126,8 @@ def ctc_loss(
     ends = _lengths("input_lengths", input_lengths, count, steps, logs)
     sizes = _lengths("target_lengths", target_lengths, count, labels.shape[1], logs)
     probabilities, jump, known = _prepared(logs, labels.contiguous(), blank)
-    is_over = infinicore.arange(steps, device=logs.device).reshape(-1, 1, 1) >= ends.reshape(-1, 1)
+    is_over = infinicore.arange(steps, device=logs.device).reshape(-1, 1, 1) >= ends
+    is_over = is_over.expand(*probabilities.shape).contiguous()
     for step in range(1, steps):
         known = _advanced(known, probabilities[step], jump, is_over[step])
     loss = _finished(known, sizes, bool(zero_infinity))
