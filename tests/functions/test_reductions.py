@@ -178,6 +178,23 @@ def test_infinite_logsumexp() -> None:
     ref.assert_close(ref.of(made), ref.logsumexp(x, 1))
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("lines", [1, 2, 15, 16, 17, 40])
+def test_logcumsumexp_of_strided_lines(kind: str, lines: int) -> None:
+    a = np.random.default_rng(lines).standard_normal((9, lines)).astype(kind)
+    a[4, 0], a[2, lines // 2], a[7, -1] = -np.inf, np.inf, np.nan
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp.accumulate(a.astype("f8"), 0)
+    x, rtol = infinicore.tensor(a), 5e-3 if kind == "float16" else 1e-5
+    for each, dim in ((x, 0), (x.T, 1), (x.unsqueeze(2).expand(9, lines, 3), 0)):
+        found = infinicore.logcumsumexp(each, dim).numpy(force=True)
+        wanted = expected.T if dim else expected
+        wanted = np.broadcast_to(wanted[..., None], found.shape) if found.ndim > 2 else wanted
+        assert np.allclose(found, wanted, rtol, rtol, equal_nan=True)
+    found = infinicore.logcumsumexp(x.T.contiguous().flip(1), 1, reverse=True)
+    assert np.allclose(found.flip(1).numpy(force=True).T, expected, rtol, rtol, equal_nan=True)
+
+
 def test_types_of_sums() -> None:
     x = infinicore.ones(3, dtype=infinicore.int32)
     assert infinicore.sum(x).dtype == infinicore.int64

@@ -82,17 +82,41 @@ std::unique_ptr<Plan> plan_logcumsumexp(const Operation &operation) {
                     scan.line<F32>([=](int64_t at) { return load_f32(from + at); },
                                    [=](int64_t at, F32 value) { store_f32(to + at, value); });
                 };
-                constexpr int64_t kTogether = kWidth<float>;
+                constexpr int64_t kLanes = kWidth<C>;
+                // Lines anywhere: an element of each makes a vector.
+                auto spread = [&](int64_t number, int64_t count) {
+                    T *to[kLanes];
+                    const T *from[kLanes];
+                    for (int64_t i = 0; i < kLanes; ++i) {
+                        to[i] = result + scan.to.offsets(number + std::min(i, count - 1));
+                        from[i] = data + scan.from.offsets(number + std::min(i, count - 1));
+                    }
+                    scan.line<Vec<C>>(
+                        [&](int64_t at) {
+                            C values[kLanes];
+                            for (int64_t i = 0; i < kLanes; ++i)
+                                values[i] = load_element<C>(from[i][at]);
+                            return load<Vec<C>>(values);
+                        },
+                        [&](int64_t at, Vec<C> value) {
+                            C values[kLanes];
+                            store(values, value);
+                            for (int64_t i = 0; i < count; ++i) store_element(to[i][at], values[i]);
+                        });
+                };
                 parallel_for(size_t(lines), grain, [&](size_t begin, size_t end) {
-                    for (int64_t i = int64_t(begin); i < int64_t(end);) {
+                    for (int64_t i = int64_t(begin), count; i < int64_t(end); i += count) {
+                        count = std::min(kLanes, int64_t(end) - i);
                         if constexpr (std::is_same_v<C, float>) {
-                            if (std::min(width - i % width, int64_t(end) - i) >= kTogether) {
+                            if (width - i % width >= kLanes && count == kLanes) {
                                 several(i);
-                                i += kTogether;
                                 continue;
                             }
                         }
-                        one(i++);
+                        if (count > 1)
+                            spread(i, count);
+                        else
+                            one(i);
                     }
                 });
             });
