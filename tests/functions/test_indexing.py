@@ -293,3 +293,20 @@ def test_runs(name: str) -> None:
         assert np.array_equal(np.bincount(parts[1].reshape(-1)), parts[2])
         alone = getattr(infinicore, name)(infinicore.tensor(np.ascontiguousarray(given)), dim=dim)
         assert np.array_equal(alone.numpy(force=True), parts[0])
+
+
+@pytest.mark.parametrize("mask", [(), (4,), (3, 1), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize("value", [True, False])
+def test_masks_are_broadcast(mask: tuple[int, ...], value: bool) -> None:
+    x, source = np.arange(12.0).reshape(3, 4), -np.arange(48.0).reshape(24, 2)[:, 0]
+    flags = np.full(mask, value)
+    flags.reshape(-1)[1:2] = not value
+    both = np.broadcast_arrays(x, flags)
+    given, ours = infinicore.tensor(x), infinicore.tensor(flags)
+    made = infinicore.masked_select(given, ours)
+    assert np.array_equal(made.numpy(force=True), both[0][both[1]])
+    expected = both[0].copy()
+    expected[both[1]] = source[: both[1].sum()]
+    made = infinicore.masked_scatter(given, ours, infinicore.tensor(source.repeat(2))[::2])
+    assert np.array_equal(made.numpy(force=True), expected)
+    assert np.array_equal(given.numpy(force=True), x)

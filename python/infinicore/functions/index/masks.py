@@ -40,6 +40,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None)
     return emit("where", mask, value, input, out=out)
 
 
+@function
+def _alike(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Views with one shape, of one dimension or more."""
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)]) or (1,)
+    return input.expand(*shape), mask.expand(*shape)
+
+
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements where the mask is true, in one dimension; broadcast. The result size depends on
     the values, so this cannot be recorded.
@@ -52,11 +59,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     need_tensor("masked_select", "mask", mask)
     mask = mask if mask.dtype is bool_ else mask != 0
     values = input
-    if input.shape != mask.shape:
-        shape = broadcast([tuple(input.shape), tuple(mask.shape)])
-        values, mask = input.expand(*shape), mask.expand(*shape)
-    if not values.ndim:
-        values, mask = values.view(1), mask.view(1)
+    if input.shape != mask.shape or not input.ndim:
+        values, mask = _alike(input, mask)
     if values.device is _CPU and mask.device is _CPU:
         made = _core.masked_select(values, mask)
     else:
@@ -81,13 +85,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
             f" {input.dtype!r}"
         )
     if is_known(mask) and input.device is _CPU and source.device is _CPU:
-        shape = tuple(input.shape)
-        if shape != tuple(mask.shape):
-            shape = broadcast([shape, tuple(mask.shape)])
-            mask = mask.expand(*shape)
-        made = _core.empty(shape, input.dtype, input.device)
-        made.copy_(input)
-        held = _core.masked_scatter(made, mask.contiguous(), source.contiguous())
+        made, flags, line = _scatter_operands(input, mask, source)
+        held = _core.masked_scatter(made, flags, line)
         if held > source.numel():
             raise RuntimeError(
                 f"masked_scatter: source has {source.numel()} elements: expected {held} or more,"
@@ -95,6 +94,14 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
             )
         return made if out is None else write("masked_scatter", out, made)  # type: ignore[no-any-return]
     return _masked_scatter(input, mask, source, out=out)
+
+
+@function
+def _scatter_operands(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A copy of the input, and mask and source without gaps."""
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+    made = emit("rearrange", input.expand(*shape) if shape else input)
+    return made, (mask.expand(*shape) if shape else mask).contiguous(), source.contiguous()
 
 
 @function
