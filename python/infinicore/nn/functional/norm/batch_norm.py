@@ -246,7 +246,13 @@ def local_response_norm(
     room = _core.empty((rows, 1, channels + size - 1, rest), x.dtype, x.device)
     ends = [0, 0, size // 2, (size - 1) // 2]
     padded = emit("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
-    means = emit("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
+    if size <= 5:  # sums of few neighbours fuse with what follows
+        total = padded.narrow(2, 0, channels)
+        for at in range(1, size):
+            total = emit("add", total, padded.narrow(2, at, channels))
+        means = emit("div", total, float(size))
+    else:
+        means = emit("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
     if not input.dtype.is_floating_point:
         means = cast_to(means, input.dtype)  # the mean of integers is an integer, truncated
     scale = emit("add", emit("mul", means.view(*input.shape), float(alpha)), float(k))
