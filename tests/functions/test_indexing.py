@@ -310,3 +310,20 @@ def test_masks_are_broadcast(mask: tuple[int, ...], value: bool) -> None:
     made = infinicore.masked_scatter(given, ours, infinicore.tensor(source.repeat(2))[::2])
     assert np.array_equal(made.numpy(force=True), expected)
     assert np.array_equal(given.numpy(force=True), x)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 1, 0)], ids=str)
+def test_copies_with_parts_replaced_keep_strides(order: tuple[int, ...]) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    given, expected = infinicore.tensor(x).permute(*order), x.transpose(order).copy()
+    part = -expected[:, 1:3]
+    expected[:, 1:3] = part
+    made = infinicore.slice_scatter(given, infinicore.tensor(part), 1, 1, 3)
+    assert made.stride() == given.stride()
+    assert np.array_equal(made.numpy(force=True), expected)
+    gaps = given[:, ::2]
+    made = infinicore.select_scatter(gaps, gaps[1] * 2, 0, 0)
+    assert made.is_contiguous()
+    expected = x.transpose(order)[:, ::2].copy()
+    expected[0] = expected[1] * 2
+    assert np.array_equal(made.numpy(force=True), expected)

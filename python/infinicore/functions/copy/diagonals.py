@@ -64,8 +64,19 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(input.numel()), offset)
 
 
+def _in_order(input: Tensor) -> Tensor:
+    """A copy, with the strides of the input if its elements fill its memory, as in torch."""
+    steps, step = input.stride(), 1
+    for dim in sorted(range(input.ndim), key=lambda dim: (steps[dim], input.shape[dim])):
+        if input.shape[dim] > 1 and steps[dim] != step:
+            return emit("rearrange", input)  # type: ignore[no-any-return]
+        step *= input.shape[dim]
+    made = _core.empty(input.shape, input.dtype, input.device, steps)
+    return emit("rearrange", input, out=made)  # type: ignore[no-any-return]
+
+
 def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
-    made = emit("rearrange", input)
+    made = _in_order(input)
     view = part(made)
     if tuple(view.shape) != tuple(src.shape):
         raise RuntimeError(
