@@ -168,8 +168,8 @@ def embedding_bag(
     bags, count = offsets.shape[0], input.shape[0]
     # The bag of an index: the number of bags that begin at or before it.
     place = counting(count, input)
-    begun = emit("greater_equal", place.unsqueeze(1), cast_to(offsets, int64))
-    bag = emit("sub", emit("sum", cast_to(begun, int64), dim=[1], keepdim=False), 1)
+    begun = emit("searchsorted", cast_to(offsets, int64), place, right=True)
+    bag = emit("sub", cast_to(begun, int64), 1)
     if padding_idx is not None:
         left_out = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
         expect(0 <= left_out < weight.shape[0], name, "padding_idx", padding_idx, "a row of weight")
