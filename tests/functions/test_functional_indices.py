@@ -68,3 +68,15 @@ def test_rows_scaled_in_a_recording() -> None:
     assert layer.weight[0].tolist() == [30.0, 30.0]
     bag = nn.EmbeddingBag(3, 2, max_norm=5.0, _weight=infinicore.full((3, 2), 30.0))
     assert np.allclose(bag(infinicore.tensor([[1, 1]])).numpy(force=True), 5 / math.sqrt(2))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_empty_bags(mode: str) -> None:
+    table = np.arange(10.0).reshape(5, 2)
+    weight, starts = infinicore.tensor(table), infinicore.tensor([0, 0, 2, 2])
+    bags = F.embedding_bag(infinicore.tensor([3, 1, 4]), weight, starts, mode=mode)
+    fold = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    expected = np.array([[0, 0], fold(table[[3, 1]], 0), [0, 0], table[4]])
+    assert np.array_equal(bags.numpy(force=True), expected)
+    none = infinicore.zeros(0, dtype=infinicore.int64)
+    assert F.embedding_bag(none, weight, starts * 0, mode=mode).tolist() == [[0.0, 0.0]] * 4

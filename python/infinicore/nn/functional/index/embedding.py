@@ -175,8 +175,12 @@ def embedding_bag(
         expect(0 <= left_out < weight.shape[0], name, "padding_idx", padding_idx, "a row of weight")
         # They go to an extra bag, which is dropped.
         bag = emit("where", emit("equal", input, left_out), bags, bag)
-    target = bag.unsqueeze(1).expand(count, weight.shape[1])
     zeros = filled((bags + 1, weight.shape[1]), 0.0, rows.dtype, rows)
-    reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
-    made = emit("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
+    if not count:
+        made = zeros
+    elif mode == "sum":
+        made = emit("index_add", zeros, bag, rows, dim=0, alpha=1.0)
+    else:
+        reduce = {"mean": "mean", "max": "amax"}[mode]
+        made = emit("index_reduce", zeros, bag, rows, dim=0, reduce=reduce, include_self=False)
     return cast_to(made[:bags], weight.dtype)
