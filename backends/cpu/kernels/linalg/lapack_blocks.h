@@ -3,6 +3,7 @@
 #pragma once
 
 #include "linalg/lapack.h"
+#include "linalg/substitution.h"
 
 namespace infini::cpu {
 
@@ -38,6 +39,36 @@ struct LapackBlocks {
         typed<T>(lapack.strsm, lapack.dtrsm)("L", triangle, transposed, unit, &n, &columns, &one, a,
                                              &lda, b, &ldb, 1, 1, 1, 1);
     }
+    // Replaces the columns of b by the solutions for a row-major lower triangle; at most
+    // kLapackPanel rows and columns, for which LAPACK is slower.
+    void solve_lower(const T *m, int64_t pitch, int64_t n, int64_t columns, T *b,
+                     int64_t ldb) const {
+        constexpr int64_t kStep = int64_t(kWidth<T>);
+        T rows[kLapackPanel * kLapackPanel];
+        const int64_t width = (columns + kStep - 1) / kStep * kStep;
+        for (int64_t i = 0; i < n; ++i)
+            std::fill(rows + i * width + columns, rows + (i + 1) * width, T(0));
+        auto turn = [](T *to, int64_t to_row, const T *from, int64_t from_row, int64_t height,
+                       int64_t count) {
+            Matrices::transpose<T>(reinterpret_cast<char *>(to), to_row,
+                                   reinterpret_cast<const char *>(from), from_row, height, count);
+        };
+        turn(rows, width, b, ldb, columns, n);
+        int64_t at = 0;
+        for (; at + 2 * kStep <= width; at += 2 * kStep)
+            substitute<Vec<T>, 2>(m, pitch, n, false, rows + at, width);
+        if (at < width) substitute<Vec<T>, 1>(m, pitch, n, false, rows + at, width);
+        turn(b, ldb, rows, width, n, columns);
+    }
+    // The same for a column-major lower triangle with ones on its diagonal.
+    void solve_unit_lower(const T *a, int64_t lda, int64_t n, int64_t columns, T *b,
+                          int64_t ldb) const {
+        T rows[kLapackPanel * kLapackPanel];
+        Matrices::transpose<T>(reinterpret_cast<char *>(rows), n, reinterpret_cast<const char *>(a),
+                               lda, n, n);
+        for (int64_t i = 0; i < n; ++i) rows[i * n + i] = 1;
+        solve_lower(rows, n, n, columns, b, ldb);
+    }
     // c += factor a b, with the transpose of a if requested.
     void add_product(T factor, const char *transposed, int m, int n, int k, const T *a, int lda,
                      const T *b, int ldb, T *c, int ldc) const {
@@ -68,8 +99,7 @@ struct LapackBlocks {
             for_column_blocks(last, n, [&](int begin, int end) {
                 T *block = a + begin * int64_t(m);
                 swap_rows(block, m, end - begin, first, last, swaps);
-                solve_triangle("L", "N", "U", last - first, end - begin, panel, m, block + first,
-                               m);
+                solve_unit_lower(panel, m, last - first, end - begin, block + first, m);
                 add_product(-1, "N", m - last, end - begin, last - first, panel + last - first, m,
                             block + first, m, block + last, m);
                 if (begin == last && last < count)
@@ -118,8 +148,7 @@ struct LapackBlocks {
             typed<T>(lapack.spotrf, lapack.dpotrf)("U", &size, panel, &n, &info, 1);
             if (info != 0) return false;
             for_column_blocks(last, n, [&](int begin, int end) {
-                solve_triangle("U", "T", "N", size, end - begin, panel, n,
-                               a + begin * int64_t(n) + first, n);
+                solve_lower(panel, n, size, end - begin, a + begin * int64_t(n) + first, n);
             });
             for_column_blocks(last, n, [&](int begin, int end) {
                 const T *right = a + begin * int64_t(n) + first;

@@ -21,18 +21,20 @@ inline Triangle triangle_of(const double *m, int64_t n) {
     return lower ? Triangle::kLower : upper ? Triangle::kUpper : Triangle::kNone;
 }
 
-// Four rows at a time. x, with a pitch of `columns`: `count` vectors V of right-hand sides, replaced by solutions.
+// Four rows at a time. m has a pitch of m_row elements. x, with a pitch of `columns`: `count`
+// vectors V of right-hand sides, replaced by solutions.
 template <class V, int count>
-void substitute(const double *m, int64_t n, bool upper, double *x, int64_t columns) {
+void substitute(const Element<V> *m, int64_t m_row, int64_t n, bool upper, Element<V> *x,
+                int64_t columns) {
     constexpr int64_t width = int64_t(kLanes<V>);
     // Row r in the order of the substitution.
     const auto row_of = [=](int64_t r) { return upper ? n - 1 - r : r; };
     const auto solve = [&]<int rows>(std::integral_constant<int, rows>, int64_t first) {
         V sums[rows][count];
-        const double *factors[rows];
+        const Element<V> *factors[rows];
 #pragma GCC unroll 4
         for (int k = 0; k < rows; ++k) {
-            factors[k] = m + row_of(first + k) * n;
+            factors[k] = m + row_of(first + k) * m_row;
 #pragma GCC unroll 2
             for (int c = 0; c < count; ++c)
                 sums[k][c] = load<V>(x + row_of(first + k) * columns + c * width);
@@ -77,14 +79,14 @@ inline void solve_triangular(const double *m, int64_t n, Triangle triangle, doub
             double *at = x + t * kTile;
             int64_t left = std::min(kTile, columns - t * kTile);
             if (left == kTile) {
-                substitute<F64, 2>(m, n, upper, at, columns);
+                substitute<F64, 2>(m, n, n, upper, at, columns);
                 continue;
             }
             for (; left >= int64_t(kWidth<double>); left -= int64_t(kWidth<double>)) {
-                substitute<F64, 1>(m, n, upper, at, columns);
+                substitute<F64, 1>(m, n, n, upper, at, columns);
                 at += kWidth<double>;
             }
-            for (; left > 0; --left, ++at) substitute<double, 1>(m, n, upper, at, columns);
+            for (; left > 0; --left, ++at) substitute<double, 1>(m, n, n, upper, at, columns);
         }
     });
 }
