@@ -33,7 +33,7 @@ def check_order(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     if data.ndim == 0:
         assert values == data
         return
-    if draw.operator.name == "kthvalue":
+    if draw.operator.name in ("kthvalue", "lower_median"):
         shape = [1 if i == dim else size for i, size in enumerate(data.shape)]
         values, places, wanted = (x.reshape(shape) for x in (values, places, wanted))
     elif not draw["sorted"]:
@@ -92,6 +92,18 @@ CASES: dict[str, Rules] = {
         attributes={
             "dim": lambda draw: int(draw.integers(-len(draw["*S"]), len(draw["*S"]))),
             "k": lambda draw: int(draw.integers(1, draw["*S"][draw["dim"]] + 1)),
+            "keepdim": (0, 1),
+        },
+        shapes={"values": one_less, "indices": one_less},
+        compare=check_order,
+        kinds=("usual", "large"),
+        large={"*S": ((9, 32003), (3000, 40))},
+    ),
+    "lower_median": Rules(
+        symbols={"*S": ((1,), (7,), (4, 33), (3, 5, 7))},
+        attributes={
+            "dim": lambda draw: int(draw.integers(-len(draw["*S"]), len(draw["*S"]))),
+            "skips": (0, 1),
             "keepdim": (0, 1),
         },
         shapes={"values": one_less, "indices": one_less},

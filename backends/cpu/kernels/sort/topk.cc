@@ -1,4 +1,4 @@
-// topk and kthvalue: the first entries of lines along a dimension.
+// topk, kthvalue and lower_median: the first entries of lines along a dimension.
 #include "index/offsets.h"
 #include "kernel.h"
 #include "sort/order.h"
@@ -65,7 +65,8 @@ std::unique_ptr<Plan> plan_topk(const Operation &operation) {
 
 std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
     const Tensor input = operation.tensor(2);
-    const int64_t k = operation.integer(0);
+    const bool median = operation.is("lower_median");
+    const int64_t first = operation.integer(0);  // k, or whether a median skips NaN
     int dim = int(operation.integer(1));
     if (dim < 0) dim += input.ndim;
     // A 0-dimensional input is treated as a line of one element.
@@ -73,9 +74,12 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
     const Tensor shaped = input.ndim ? input : Tensor{input.dtype, 1, one, one};
     const Lines from(shaped, input.ndim ? dim : 0);
     refuse_long(from.size);
-    static_assert(kNanMedian == 0 - 1 && kMedian == -1 - 1);  // k of 0 and -1
-    if (k > from.size || from.size < 1)
+    if (!median && (first < 1 || first > from.size))
         throw Refusal{INFINI_STATUS_BAD_PARAM, "kthvalue: k is not in 1 .. the size along dim"};
+    if (median && from.size < 1)
+        throw Refusal{INFINI_STATUS_BAD_PARAM,
+                      "lower_median: dim is empty: expected an element or more"};
+    const int64_t rank = !median ? first - 1 : first ? kNanMedian : kMedian;
     const int index_dtype = operation.tensor(1).dtype;
     const Slots slots(from.count(), from.size);
     std::unique_ptr<Plan> plan;
@@ -88,7 +92,7 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
             slots.run([&](int64_t number, int64_t slot) {
                 K *room = reinterpret_cast<K *>(a.workspace()) + slot * 2 * from.size;
                 const Line<T> line = {data + from.offsets(number), from.step, from.size, false};
-                const int64_t at = select_place(line, k - 1, room);
+                const int64_t at = select_place(line, rank, room);
                 value[number] = line.data[at * line.step];
                 store_place(index_dtype, place, number, at);
             });
@@ -103,6 +107,7 @@ std::unique_ptr<Plan> plan_largest(const Operation &operation) {
 }
 
 INFINI_KERNEL("topk", plan_largest);
+INFINI_KERNEL("lower_median", plan_kthvalue);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -18,7 +18,7 @@ from infinicore.functions.declared.reduce import argmax
 from infinicore.functions.declared.scan import cummax
 from infinicore.functions.elementwise.comparison import where
 from infinicore.functions.index.gather import gather
-from infinicore.functions.sort.sort import _kth_along, _selects, _sorted_along, sort
+from infinicore.functions.sort.sort import _selected, _selects, _sorted_along, sort
 
 
 def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> Any:
@@ -34,7 +34,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
         raise IndexError(f"{name}: the dimension is empty: expected one element or more")
     is_whole = category(x.dtype) < 2
     if _selects(x):
-        line = _kth_along(x, at, 0 if skips else -1)
+        line = _selected("lower_median", x, at, skips=int(skips))
         if dim is None or not input.ndim:
             return Ordered(*(each.view(()) for each in line))
         return Ordered(*(each if keepdim else each.squeeze(at) for each in line))

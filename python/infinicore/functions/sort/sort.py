@@ -113,16 +113,15 @@ def _selects(input: Tensor) -> bool:
     return input.device is _CPU and input.dtype._code in _SELECTED
 
 
-def _kth_along(input: Tensor, dim: int, k: int) -> tuple[Tensor, Tensor]:
-    """The k-th smallest elements and their indices, if `_selects(input)`; the lower medians of what
-    is not NaN if k is 0, NaN for lines that have one if k is -1. The dimension stays, with size
-    1."""
+def _selected(name: str, input: Tensor, dim: int, **values: int) -> tuple[Tensor, Tensor]:
+    """The elements that `name`, "kthvalue" or "lower_median", finds, and their indices, if
+    `_selects(input)`. The dimension stays, with size 1."""
     shape = [*input.shape]
     shape[dim] = 1
     kinds = input.dtype, int64
     made = tuple(_core.empty(shape, kind, input.device) for kind in kinds)
     flat = tuple(each.squeeze(dim) for each in made)
-    emit("kthvalue", input.contiguous(), k=k, dim=dim, keepdim=0, out=flat)
+    emit(name, input.contiguous(), **values, dim=dim, keepdim=0, out=flat)
     return made  # type: ignore[return-value]
 
 
@@ -139,7 +138,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     if not input.ndim:
         return Ordered(*_sorted_along(input, at))
     if _selects(input) and (k > 64 or size < 600):  # topk is faster for the first of many
-        made = _kth_along(input, at, k)
+        made = _selected("kthvalue", input, at, k=k)
         return Ordered(*(made if keepdim else [each.squeeze(at) for each in made]))
     if k <= size // 2:  # stably: equal elements keep their order
         shape = [*input.shape[:at], k, *input.shape[at + 1 :]]

@@ -50,7 +50,7 @@ def topk(input: Array, *, k: int, dim: int, largest: bool, sorted: bool) -> tupl
     out indices  IDX                 [*S, -dim]  dense
     input        =values             [*S]        dense
     """,
-    where="dim >= -max(len(S), 1); dim < max(len(S), 1); k >= -1",
+    where="dim >= -max(len(S), 1); dim < max(len(S), 1); k >= 1",
     kernel="topk",
 )
 def kthvalue(
@@ -62,22 +62,47 @@ def kthvalue(
     shapes: dict[str, tuple[int, ...]],
 ) -> tuple[Array, Array]:
     """The k-th smallest element along a dimension (k counts from 1), and the index of one such
-    element. Only the CPU takes k = 0, the lower median of the elements that are not NaN, and
-    k = -1, the lower median, or the first NaN if there is one.
+    element.
 
     NaN counts as the largest number. `keepdim` says that the dimension stays with size 1, which the
     outputs' shapes show."""
     import numpy as np
 
     places = np.argsort(input, axis=dim, kind="stable")
-    if k <= 0:
-        held = np.sum(input == input, axis=dim, keepdims=True)
-        rank = np.maximum(held - 1, 0) // 2
-        if k == -1:
-            rank = np.where(held < input.shape[dim], held, rank)
-        places = np.take_along_axis(places, rank, axis=dim)
-    else:
-        places = np.take(places, [k - 1], axis=dim)
+    places = np.take(places, [k - 1], axis=dim)
+    values = np.take_along_axis(input, places, axis=dim)
+    return values.reshape(shapes["values"]), places.reshape(shapes["indices"])
+
+
+@operator(
+    "LowerMedian(!values, !indices, input, int skips, int dim, int keepdim)",
+    """
+    out values   F+|I32|I64|U32|U64  [*S, -dim]  dense
+    out indices  IDX                 [*S, -dim]  dense
+    input        =values             [*S]        dense
+    """,
+    where="dim >= -max(len(S), 1); dim < max(len(S), 1)",
+    kernel="lower_median",
+    umbrella=False,
+)
+def lower_median(
+    input: Array,
+    *,
+    skips: int,
+    dim: int,
+    keepdim: int,
+    shapes: dict[str, tuple[int, ...]],
+) -> tuple[Array, Array]:
+    """The lower median along a dimension, and the index of one such element: of the elements that
+    are not NaN if `skips`, else the first NaN if there is one. `keepdim`: as for kthvalue."""
+    import numpy as np
+
+    places = np.argsort(input, axis=dim, kind="stable")
+    held = np.sum(input == input, axis=dim, keepdims=True)
+    rank = np.maximum(held - 1, 0) // 2
+    if not skips:
+        rank = np.where(held < input.shape[dim], held, rank)
+    places = np.take_along_axis(places, rank, axis=dim)
     values = np.take_along_axis(input, places, axis=dim)
     return values.reshape(shapes["values"]), places.reshape(shapes["indices"])
 
