@@ -46,6 +46,9 @@ def _product(
     if category(kind) < 2 and alpha != 1:
         expect(alpha == int(alpha), name, "alpha", alpha, "an integer for integers", RuntimeError)
         return emit("mul", _product(a, b, name=name), int(alpha), out=out)
+    if a.ndim == b.ndim == 1 and alpha == 1 and category(kind) > 1:
+        # A matrix product would add as many terms one after the other.
+        return placed(name, emit("dot", a, b), out)
     if kind is bool_:  # true if the sum of products is nonzero
         made = _product(cast_to(a, float32), cast_to(b, float32), name=name)
         return placed(name, cast_to(made, kind), out)
@@ -174,6 +177,8 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise RuntimeError(
             f"inner: last sizes are {input.shape[-1]} and {other.shape[-1]}: expected equal ones"
         )
+    if input.ndim == other.ndim == 1:
+        return _product(input, other, 1.0, out, "inner")
     size = input.shape[-1]
     rows = input.reshape(math.prod(input.shape[:-1]), size)
     columns = other.reshape(math.prod(other.shape[:-1]), size)
