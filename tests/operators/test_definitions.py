@@ -23,6 +23,8 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "zeros": torch.zeros_like,
     "relu6": F.relu6,
     "hardswish": F.hardswish,
+    "hardsigmoid": F.hardsigmoid,
+    "angle": torch.angle,
     "mish": F.mish,
     "silu": F.silu,
     "gelu": F.gelu,
@@ -94,6 +96,10 @@ def test_scalars_of_elementwise() -> None:
     t = torch.from_numpy(x)
     same(call("mul_scalar", x, alpha=-1.5)[0], t * -1.5)
     same(call("hardtanh", x, min_val=-0.5, max_val=2.0)[0], F.hardtanh(t, -0.5, 2.0))
+    same(call("hardshrink", x, lambd=0.3)[0], F.hardshrink(t, 0.3))
+    same(call("threshold", x, threshold=0.1, value=-7.0)[0], F.threshold(t, 0.1, -7.0))
+    numbers = {"nan": 0.5, "posinf": 1e300, "neginf": -2.0}
+    same(call("nan_to_num", x, **numbers)[0], torch.nan_to_num(t, **numbers))
     for beta, threshold in ((1.0, 20.0), (0.5, 3.0), (2.0, 1000.0)):
         ours = call("softplus", x, beta=beta, threshold=threshold)[0]
         theirs = F.softplus(t, beta, threshold)
@@ -110,6 +116,8 @@ def test_several_operands() -> None:
     low, high = np.minimum(b, c), np.maximum(b, c)
     same(call("clip", a, low, high)[0], torch.clip(ta, *tensors([low, high])))
     assert np.array_equal(call("clip", a, high + 1, low)[0], high + 1)
+    for ends in ((low, high), (high, low)):
+        same(call("clamp", a, *ends)[0], torch.clamp(ta, *tensors(list(ends))))
     assert np.isnan(
         call("clip", np.array([math.nan, 0]), np.array([0, math.nan]), np.ones(2))[0]
     ).all()

@@ -25,6 +25,10 @@ def test_losses_by_element(reduction: int, word: str) -> None:
     for beta in (0.0, 1.0):
         ours = call("smooth_l1_loss", x, y, beta=beta, reduction=reduction)[0]
         same(ours, F.smooth_l1_loss(t, ty, reduction=word, beta=beta))
+        if beta and not reduction:
+            same(call("huber", x, y, delta=beta, scale=1 / beta)[0], ours)
+            theirs = F.huber_loss(t, ty, reduction=word, delta=0.3)
+            same(call("huber", x, y, delta=0.3, scale=1.0)[0], theirs)
     for full in (0, 1):
         ours = call("gaussian_nll_loss", x, y, v, full=full, eps=0.05, reduction=reduction)[0]
         theirs = F.gaussian_nll_loss(t, ty, tv.clone(), full=bool(full), eps=0.05, reduction=word)
