@@ -90,7 +90,7 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation) {
         return plan_batch(x.count(), std::max(doubles, svd.doubles()), work_of(x), thin);
     }
     const int64_t doubles = 2 * x.size() + vh.size() + 9 * x.columns + lwork;
-    const int64_t tall_doubles = tall ? TallSvd<float>::elements(x.rows, x.columns) : 0;
+    const int64_t tall_doubles = tall ? TallSvd<double>::elements(x.rows, x.columns) : 0;
     return plan_with_lapack(x, kLapackSvd, std::max(doubles, tall_doubles), by_lapack,
                             svd.doubles(), work_of(x), body);
 }
@@ -146,7 +146,7 @@ std::unique_ptr<Plan> plan_svdvals(const Operation &operation) {
         const int64_t doubles = thin_doubles(x, x.columns) + small.doubles();
         return plan_batch(x.count(), std::max(doubles, svd.doubles()), work_of(x), thin);
     }
-    const int64_t tall_doubles = tall ? TallSvd<float>::elements(x.rows, x.columns) : 0;
+    const int64_t tall_doubles = tall ? TallSvd<double>::elements(x.rows, x.columns) : 0;
     return plan_with_lapack(x, kLapackSvd, std::max(x.size() + 9 * x.columns + lwork, tall_doubles),
                             by_lapack, svd.doubles(), work_of(x), body);
 }
