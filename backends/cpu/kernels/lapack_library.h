@@ -12,17 +12,9 @@ struct Lapack {
     using Int = const int *;
     using Char = const char *;
 
-    void (*dgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
-    void (*dgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,
-                   double *b, Int ldb, int *info, size_t);
-    void (*dlaswp)(Int columns, double *a, Int lda, Int first, Int last, Int pivots, Int step);
-    void (*dtrsm)(Char side, Char triangle, Char transposed, Char unit, Int m, Int n,
-                  const double *alpha, const double *a, Int lda, double *b, Int ldb, size_t, size_t,
-                  size_t, size_t);
     void (*dgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const double *alpha,
                   const double *a, Int lda, const double *b, Int ldb, const double *beta, double *c,
                   Int ldc, size_t, size_t);
-    void (*dpotrf)(Char triangle, Int n, double *a, Int lda, int *info, size_t);
     void (*dgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
                    int *info);
     void (*dormqr)(Char side, Char transposed, Int m, Int n, Int k, const double *a, Int lda,
@@ -40,17 +32,9 @@ struct Lapack {
                   double *vl, Int ldvl, double *vr, Int ldvr, double *work, Int lwork, int *info,
                   size_t, size_t);
     // Single precision.
-    void (*sgetrf)(Int m, Int n, float *a, Int lda, int *pivots, int *info);
-    void (*sgetrs)(Char transposed, Int n, Int columns, const float *a, Int lda, Int pivots,
-                   float *b, Int ldb, int *info, size_t);
-    void (*slaswp)(Int columns, float *a, Int lda, Int first, Int last, Int pivots, Int step);
-    void (*strsm)(Char side, Char triangle, Char transposed, Char unit, Int m, Int n,
-                  const float *alpha, const float *a, Int lda, float *b, Int ldb, size_t, size_t,
-                  size_t, size_t);
     void (*sgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const float *alpha,
                   const float *a, Int lda, const float *b, Int ldb, const float *beta, float *c,
                   Int ldc, size_t, size_t);
-    void (*spotrf)(Char triangle, Int n, float *a, Int lda, int *info, size_t);
     void (*sgeqrf)(Int m, Int n, float *a, Int lda, float *tau, float *work, Int lwork, int *info);
     void (*sormqr)(Char side, Char transposed, Int m, Int n, Int k, const float *a, Int lda,
                    const float *tau, float *c, Int ldc, float *work, Int lwork, int *info, size_t,

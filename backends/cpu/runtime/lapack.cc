@@ -68,12 +68,7 @@ struct Library {
         void (*set_num_threads)(int) = nullptr;
         find(get_config, "openblas_get_config");
         find(set_num_threads, "openblas_set_num_threads");
-        find(table.dgetrf, "dgetrf_");
-        find(table.dgetrs, "dgetrs_");
-        find(table.dlaswp, "dlaswp_");
-        find(table.dtrsm, "dtrsm_");
         find(table.dgemm, "dgemm_");
-        find(table.dpotrf, "dpotrf_");
         find(table.dgeqrf, "dgeqrf_");
         find(table.dormqr, "dormqr_");
         find(table.dsytrf, "dsytrf_");
@@ -81,12 +76,7 @@ struct Library {
         find(table.dgelsy, "dgelsy_");
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
-        find(table.sgetrf, "sgetrf_");
-        find(table.sgetrs, "sgetrs_");
-        find(table.slaswp, "slaswp_");
-        find(table.strsm, "strsm_");
         find(table.sgemm, "sgemm_");
-        find(table.spotrf, "spotrf_");
         find(table.sgeqrf, "sgeqrf_");
         find(table.sormqr, "sormqr_");
         find(table.ssytrf, "ssytrf_");

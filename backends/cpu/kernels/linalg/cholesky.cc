@@ -1,7 +1,7 @@
 // cholesky: the triangular factor of a positive definite matrix, real or complex.
 
+#include "linalg/blocks.h"
 #include "linalg/complex.h"
-#include "linalg/lapack_blocks.h"
 
 namespace infini::cpu {
 
@@ -103,21 +103,19 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
     if (operation.is("complex_cholesky")) return plan_complex_cholesky(operation);
     Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     if (operation.integer(0)) y = y.transposed(), x = x.transposed();
+    const Matrices y_upper = y.transposed(), x_upper = x.transposed();
     const int64_t n = x.rows;
-    const bool parallel = has_blocks(x);
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        return in_type_of(x, [&]<class T>(T) {
-            T *m = reinterpret_cast<T *>(room);
-            x.load(m, a.pointer<void>(1), i);
-            // The row-major lower triangle is LAPACK's upper one.
-            if (!LapackBlocks<T>{lapack, parallel}.factor_cholesky(m, int(n))) return false;
-            for (int64_t k = 0; k < n; ++k) {
-                if (!(m[k * n + k] > 0)) return false;  // NaN does not always count as a failure
-                std::fill(m + k * n + k + 1, m + (k + 1) * n, T(0));
-            }
-            y.store(a.pointer<void>(0), i, m);
-            return true;
-        });
+    const bool parallel = is_worth_threads(x);
+    auto by_blocks = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        const Part<T> matrix = {room.take<T>(n * n), n};
+        Blocks<T> blocks(parallel, room.take<char>(0));
+        if (a) x_upper.load(matrix.data, a->pointer<void>(1), i);
+        if (!blocks.factor_cholesky(matrix, n)) return false;
+        room.take<char>(int64_t(blocks.bytes()));
+        if (!a) return true;
+        for (int64_t k = 0; k < n; ++k) std::fill_n(matrix.row(k), k, T(0));
+        y_upper.store(a->pointer<void>(0), i, matrix.data);
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         x.load(room, a.pointer<void>(1), i);
@@ -125,8 +123,8 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
             std::fill(room, room + n * n, std::numeric_limits<double>::quiet_NaN());
         y.store(a.pointer<void>(0), i, room);
     };
-    return plan_with_lapack(x, kLapackCholesky, n * n, by_lapack, n * n + kPanel * n,
-                            n * n * (n / 4 + 8), body);
+    return plan_with_blocks(x, by_dtype(x, by_blocks), n * n + kPanel * n, n * n * (n / 4 + 8),
+                            body);
 }
 
 INFINI_KERNEL("cholesky", plan_cholesky);

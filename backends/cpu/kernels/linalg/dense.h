@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "convert.h"
 #include "copy/transpose.h"
@@ -171,6 +172,13 @@ std::unique_ptr<Plan> plan_batch(int64_t count, int64_t doubles, int64_t work, c
         });
     };
     return make_plan(run, size_t(slots) * bytes);
+}
+
+template <class T>
+bool is_finite(const T *x, int64_t n) {
+    bool finite = true;
+    for (int64_t i = 0; i < n; ++i) finite &= std::abs(x[i]) <= std::numeric_limits<T>::max();
+    return finite;
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------

@@ -17,15 +17,10 @@ namespace infini::cpu {
 // The smaller dimension from which LAPACK is faster than the built-in kernels. Measured with
 // OpenBLAS 0.3.34 and AVX-512.
 constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
-constexpr int64_t kLapackCholesky = 32;
 constexpr int64_t kLapackEigh = 56;
 constexpr int64_t kLapackEigvalsh = 24;
 constexpr int64_t kLapackEig = 2;         // of real matrices
 constexpr int64_t kLapackEigSingle = 48;  // in single precision
-constexpr int64_t kLapackLu = 160;        // in double precision
-constexpr int64_t kLapackLuFactor = 48;
-constexpr int64_t kLapackDet = 72;
-constexpr int64_t kLapackInverse = 48;  // in single precision
 constexpr int64_t kLapackLstsq = 96;
 constexpr int64_t kLapackQr = 80;
 constexpr int64_t kLapackSvd = 24;
@@ -62,13 +57,6 @@ std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, int64_t from, int64_t 
                           }
                           if (!done) body(a, i, room);
                       });
-}
-
-template <class T>
-bool is_finite(const T *x, int64_t n) {
-    bool finite = true;
-    for (int64_t i = 0; i < n; ++i) finite &= std::abs(x[i]) <= std::numeric_limits<T>::max();
-    return finite;
 }
 
 // Calls by_lapack(T()) with the type in which LAPACK factors x: its own dtype.

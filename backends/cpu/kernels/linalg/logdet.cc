@@ -1,4 +1,4 @@
-// logdet, det and slogdet: from an LU factorisation with partial pivoting in double.
+// logdet, det and slogdet: from an LU factorisation with partial pivoting.
 #include "linalg/lu.h"
 
 namespace infini::cpu {
@@ -8,13 +8,13 @@ struct LogDet {
     double sign, log;  // 0 and -infinity if a pivot is 0
 };
 
-// An n x n matrix factored by factor_lu, and its row exchanges.
+// The pivots of an n x n matrix, and its row exchanges.
 struct Factors {
-    const double *m;
-    int64_t n, pivots;
+    const double *diagonal;
+    int64_t step, n, pivots;
     const int64_t *swaps;
 
-    double pivot(int64_t k) const { return m[k * n + k]; }
+    double pivot(int64_t k) const { return diagonal[k * step]; }
     bool is_swapped(int64_t k) const { return swaps[k] != k; }
 };
 
@@ -49,27 +49,34 @@ double det(const Factors &lu) {
 template <class Store>
 std::unique_ptr<Plan> plan_factors(const Operation &operation, int input, double least,
                                    const Store &store) {
-    const Matrices x(operation.tensor(input), 2), x_columns = x.transposed();
+    const Matrices x(operation.tensor(input), 2);
     const int64_t n = x.rows;
-    const bool parallel = has_blocks(x);
+    const bool parallel = is_worth_threads(x);
     // In double precision also for F32: errors of the logarithm are relative ones of determinants.
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        int64_t *swaps = reinterpret_cast<int64_t *>(room + n * n);
-        int *counted = reinterpret_cast<int *>(swaps + n);
-        x_columns.load(room, a.pointer<void>(input), i);
-        if (!factor_lu(LapackBlocks<double>{lapack, parallel}, room, int(n), counted, least))
-            return false;
-        for (int64_t k = 0; k < n; ++k) swaps[k] = counted[k] - 1;
-        store(a, i, Factors{room, n, n, swaps});
+    auto by_blocks = [=](const Arguments *a, int64_t i, Room &room) {
+        using T = double;
+        const Part<T> matrix = {room.take<T>(n * n), n};
+        double *pivots = room.take<double>(n);
+        int64_t *swaps = room.take<int64_t>(n);
+        int *found = room.take<int>(n);
+        Blocks<T> blocks(parallel, room.take<char>(0));
+        if (a) x.load(matrix.data, a->pointer<void>(input), i);
+        if (a && !is_finite(matrix.data, n * n)) return false;
+        blocks.factor(matrix, n, n, found);
+        room.take<char>(int64_t(blocks.bytes()));
+        if (!a) return true;
+        if (!has_pivots(matrix, n, least)) return false;
+        for (int64_t k = 0; k < n; ++k) pivots[k] = matrix.row(k)[k];
+        std::copy_n(found, n, swaps);
+        store(*a, i, Factors{pivots, 1, n, n, swaps});
         return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         int64_t *swaps = reinterpret_cast<int64_t *>(room + n * n);
         x.load(room, a.pointer<void>(input), i);
-        store(a, i, Factors{room, n, factor_lu(room, n, swaps, least), swaps});
+        store(a, i, Factors{room, n + 1, n, factor_lu(room, n, swaps, least), swaps});
     };
-    return plan_with_lapack(x, kLapackDet, n * n + 2 * n, by_lapack, n * n + n, n * n * (n / 2 + 8),
-                            body);
+    return plan_with_blocks(x, by_blocks, n * n + n, n * n * (n / 2 + 8), body);
 }
 
 std::unique_ptr<Plan> plan_logdet(const Operation &operation) {

@@ -1,7 +1,7 @@
 // LU factorisation with partial pivoting, and the solution of systems with the factors.
 #pragma once
 
-#include "linalg/lapack_blocks.h"
+#include "linalg/blocks.h"
 
 namespace infini::cpu {
 
@@ -36,18 +36,6 @@ inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
                     last - first, n - last, -1);
     }
     return n;
-}
-
-// The same for a finite column-major matrix, with `swaps` counted from 1. False if a pivot is too
-// small, also for the reciprocal by which LAPACK multiplies.
-template <class T>
-bool factor_lu(const LapackBlocks<T> &blocks, T *m, int n, int *swaps, double least) {
-    if (!is_finite(m, int64_t(n) * n)) return false;
-    blocks.factor_lu(m, n, n, swaps);
-    least = std::max(least, double(std::numeric_limits<T>::min()));
-    for (int64_t k = 0; k < n; ++k)
-        if (!(std::abs(m[k * n + k]) > least)) return false;
-    return true;
 }
 
 // Replaces columns [begin, end) of b, which has the given pitch, by those of the solution.

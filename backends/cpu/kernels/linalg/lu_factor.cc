@@ -1,6 +1,7 @@
 // lu_factor: packed L and U of complex matrices, with the row swaps. Matrices whose imaginary parts
-// are all 0 are factored as real ones; wide ones by their first columns, which determine the swaps.
+// are all 0 are factored as real ones.
 #include "linalg/complex_lu.h"
+#include "linalg/lapack.h"
 #include "linalg/lu.h"
 
 namespace infini::cpu {
@@ -42,7 +43,7 @@ bool is_zero(const double *x, int64_t n) {
     return zero;
 }
 
-constexpr int64_t kWideRows = 64;
+constexpr int64_t kLeastBlocks = 4;  // rows or columns
 
 bool is_one_number(const Tensor &x) {
     for (int64_t i = 0; i < x.ndim; ++i)
@@ -60,51 +61,6 @@ void store_zeros(const Matrices &m, void *data, int64_t index) {
     }
 }
 
-// A wide matrix: the first columns by LAPACK, the others by substitution in L, in blocks that stay
-// in L1. `room`: the matrix, and its first columns. False if an element is not finite.
-template <class T>
-bool factor_wide(const Lapack &lapack, const Matrices &x, const void *from, const Matrices &lu,
-                 void *to, int64_t index, T *room, int *swaps, int *order) {
-    constexpr int64_t kBlock = 128;
-    const int64_t m = x.rows, n = x.columns;
-    T *head = room + m * n;
-    x.load(room, from, index);
-    if (!is_finite(room, m * n)) return false;
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < m; ++j) head[j * m + i] = room[i * n + j];
-    LapackBlocks<T>{lapack, false}.factor_lu(head, int(m), int(m), swaps);
-    for (int64_t i = 0; i < m; ++i) order[i] = int(i);
-    for (int64_t i = 0; i < m; ++i) std::swap(order[i], order[swaps[i] - 1]);
-    char *base = static_cast<char *>(to) + lu.batch(index);
-    auto store = [&](const T *row, int64_t i, int64_t begin, int64_t count) {
-        T *at = reinterpret_cast<T *>(base) + i * lu.row_step + begin * lu.column_step;
-        store_dtype(at, lu.dtype, row, size_t(count), lu.column_step);
-    };
-    const size_t grain = size_t(std::max<int64_t>(1, 65536 / (m * kBlock)));
-    parallel_for(size_t((n - m + kBlock - 1) / kBlock), grain, [&](size_t first, size_t last) {
-        T rows[kWideRows][kBlock];
-        for (int64_t at = m + int64_t(first) * kBlock; at < m + int64_t(last) * kBlock;
-             at += kBlock) {
-            const int64_t count = std::min(kBlock, n - at);
-            for (int64_t i = 0; i < m; ++i) {
-                const T *row = room + order[i] * n + at;
-                std::copy(row, row + count, rows[i]);
-                std::fill(rows[i] + count, rows[i] + kBlock, T(0));
-                for (int64_t k = 0; k < i; ++k) {
-                    const T factor = head[k * m + i];
-                    for (int64_t j = 0; j < kBlock; ++j) rows[i][j] -= factor * rows[k][j];
-                }
-            }
-            for (int64_t i = 0; i < m; ++i) store(rows[i], i, at, count);
-        }
-    });
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < m; ++j) room[j] = head[j * m + i];
-        store(room, i, 0, m);
-    }
-    return true;
-}
-
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     const ComplexMatrices lu(operation, 0, 2), x(operation, 3, 2);
     const Tensor pivots = operation.tensor(2);
@@ -118,9 +74,6 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     };
     // A single value for all imaginary parts: most likely the matrices are real.
     const bool is_flat = m * n > 0 && is_one_number(operation.tensor(4));
-    const bool parallel = has_blocks(x.re);
-    const bool real_by_lapack = lapack_for(x.re, kLapackLuFactor) != nullptr;
-    const bool is_wide = n > 2 * m && m <= kWideRows;
     // Whether the matrix is real; if there may be an imaginary part, it is loaded.
     auto is_real = [=](const Arguments &a, int64_t index, double *imag) {
         if (is_flat) {
@@ -137,26 +90,40 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
             return true;
         });
     };
+    const bool parallel = is_worth_threads(x.re);
+    auto real_by_blocks = [=]<class T>(T, const Arguments *a, int64_t index, Room &room) {
+        const Part<T> matrix = {room.take<T>(m * n), n};
+        int *swaps = room.take<int>(k);
+        Blocks<T> blocks(parallel, room.take<char>(0));
+        if (a) x.re.load(matrix.data, a->pointer<void>(3), index);
+        if (a && !is_finite(matrix.data, m * n)) return false;
+        blocks.factor(matrix, m, n, swaps);
+        room.take<char>(int64_t(blocks.bytes()));
+        if (!a) return true;
+        for (int64_t i = 0; i < k; ++i) ++swaps[i];
+        lu.re.store(a->pointer<void>(0), index, matrix.data);
+        store_swaps(*a, index, swaps);
+        return true;
+    };
+    auto in_type = by_dtype(x.re, real_by_blocks);
+    const bool has_blocks = k >= kLeastBlocks;
+    auto factor_real = [=](const Arguments &a, int64_t index, double *data) {
+        Room room = {reinterpret_cast<char *>(data)};
+        if (!has_blocks || !in_type(&a, index, room)) {
+            int64_t *swaps = reinterpret_cast<int64_t *>(data + 3 * m * n);
+            x.re.load(data, a.pointer<void>(3), index);
+            factor_real_lu(data, m, n, swaps);
+            lu.re.store(a.pointer<void>(0), index, data);
+            store_swaps(a, index, swaps);
+        }
+        store_no_imag(a, index);
+    };
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int *swaps = reinterpret_cast<int *>(spare + m * n), info = 0;
         const int rows = int(m), columns = int(n);
         if (is_real(a, index, spare)) {
-            if (!real_by_lapack) return false;
-            const bool done = in_type_of(x.re, [&]<class T>(T) {
-                T *matrix = reinterpret_cast<T *>(room);
-                if (is_wide)
-                    return factor_wide(lapack, x.re, a.pointer<void>(3), lu.re, a.pointer<void>(0),
-                                       index, matrix, swaps, swaps + k);
-                x_columns.re.load(matrix, a.pointer<void>(3), index);
-                if (!is_finite(matrix, m * n)) return false;
-                LapackBlocks<T>{lapack, parallel}.factor_lu(matrix, rows, columns, swaps);
-                lu_columns.re.store(a.pointer<void>(0), index, matrix);
-                return true;
-            });
-            if (!done) return false;
-            store_no_imag(a, index);
-            store_swaps(a, index, swaps);
+            factor_real(a, index, room);
             return true;
         }
         x_columns.load(as_complex(room), a, 3, index, spare);
@@ -170,21 +137,16 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     auto body = [=](const Arguments &a, int64_t index, double *room) {
         double *spare = room + 2 * m * n;
         int64_t *swaps = reinterpret_cast<int64_t *>(spare + m * n);
-        if (is_real(a, index, spare)) {
-            x.re.load(room, a.pointer<void>(3), index);
-            factor_real_lu(room, m, n, swaps);
-            lu.re.store(a.pointer<void>(0), index, room);
-            store_no_imag(a, index);
-            store_swaps(a, index, swaps);
-            return;
-        }
+        if (is_real(a, index, spare)) return factor_real(a, index, room);
         x.load(as_complex(room), a, 3, index, spare);
         factor_complex_lu(as_complex(room), m, n, swaps);
         lu.store(a, 0, index, as_complex(room), spare);
         store_swaps(a, index, swaps);
     };
-    const int64_t doubles = 3 * m * n + k;
-    return plan_with_lapack(x.re, is_flat ? kLapackLuFactor : kLapackComplex, doubles, by_lapack,
+    Room needed;
+    if (has_blocks) in_type(nullptr, 0, needed);
+    const int64_t doubles = std::max(3 * m * n + k, int64_t(needed.used / sizeof(double)));
+    return plan_with_lapack(x.re, is_flat ? kLapackMost : kLapackComplex, doubles, by_lapack,
                             doubles, m * n * k * (is_flat ? 1 : 4), body);
 }
 

@@ -7,7 +7,6 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kLapackProducts = 48;       // rows from which its products are faster
 constexpr double kSmall = 5.371920351148152;  // largest 1-norm for which degree 13 is accurate
 constexpr double kPade[] = {64764752532480000,
                             32382376266240000,
@@ -39,22 +38,23 @@ struct OwnKernels {
     }
 };
 
+// The same by blocks, which need room of their own.
 template <class T>
-struct LapackKernels {
-    LapackBlocks<T> blocks;
-    int n;
+struct BlockKernels {
+    mutable Blocks<T> blocks;
+    int64_t n;
+    int *swaps;
 
     void add_product(T *c, const T *a, const T *b) const {
-        for_column_blocks(0, n, [&](int begin, int end) {
-            blocks.add_product(1, "N", n, end - begin, n, a, n, b + int64_t(begin) * n, n,
-                               c + int64_t(begin) * n, n);
-        });
+        blocks.multiply(1, part(a), part(b), 1, part(c), n, n, n);
     }
-    bool solve(T *a, T *b, void *swaps) const {
-        if (!factor_lu(blocks, a, n, static_cast<int *>(swaps), 0)) return false;
-        blocks.solve_lu(a, n, static_cast<int *>(swaps), b, n);
+    bool solve(T *a, T *b, void *) const {
+        blocks.factor(part(a), n, n, swaps);
+        if (a && !has_pivots(part(a), n)) return false;
+        blocks.solve_lu(part(a), n, swaps, part(b), n);
         return true;
     }
+    Part<T> part(const T *data) const { return {const_cast<T *>(data), n}; }
 };
 
 template <class T, class Kernels>
@@ -131,25 +131,29 @@ struct Exponential {
 std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation) {
     const Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     const int64_t n = x.rows, doubles = 7 * n * n + n;
-    const bool parallel = has_blocks(x);
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        auto run = [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room);
-            const Exponential<T, LapackKernels<T>> exponential = {n, {{lapack, parallel}, int(n)}};
-            x.load(matrix, a.pointer<void>(1), i);
+    const bool parallel = is_worth_threads(x);
+    auto by_blocks = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        T *matrix = room.take<T>(7 * n * n + n);
+        int *swaps = room.take<int>(n);
+        const Exponential<T, BlockKernels<T>> exponential = {
+            n, {{parallel, room.take<char>(0)}, n, swaps}};
+        if (a) {
+            x.load(matrix, a->pointer<void>(1), i);
             if (!exponential.run(matrix)) return false;
-            y.store(a.pointer<void>(0), i, matrix);
-            return true;
-        };
-        return x.dtype == INFINI_DTYPE_F64 ? run(double()) : run(float());
+            y.store(a->pointer<void>(0), i, matrix);
+        } else {
+            exponential.kernels.add_product(nullptr, nullptr, nullptr);
+            exponential.kernels.solve(nullptr, nullptr, nullptr);
+        }
+        room.take<char>(int64_t(exponential.kernels.blocks.bytes()));
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         x.load(room, a.pointer<void>(1), i);
         Exponential<double, OwnKernels>{n, {n}}.run(room);
         y.store(a.pointer<void>(0), i, room);
     };
-    return plan_with_lapack(x, kLapackProducts, doubles, by_lapack, doubles, 10 * n * n * (n + 8),
-                            body);
+    return plan_with_blocks(x, by_dtype(x, by_blocks), doubles, 10 * n * n * (n + 8), body);
 }
 
 INFINI_KERNEL("matrix_exp", plan_matrix_exp);

@@ -1,8 +1,8 @@
 // inverse and solve: systems solved by LU factors, also complex ones; triangular systems by
 // substitution.
 #include "linalg/complex_lu.h"
+#include "linalg/lapack.h"
 #include "linalg/lu.h"
-#include "linalg/substitution.h"
 
 namespace infini::cpu {
 
@@ -68,20 +68,20 @@ void solve(double *room, int64_t n, double *sides, int64_t columns) {
 
 std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
     const Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
-    const int64_t n = x.rows, doubles = 2 * n * n + n;
-    const bool parallel = has_blocks(x);
-    // LAPACK inverts the transpose, which gives the transpose of the inverse.
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        return in_type_of(x, [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room), *inverse = matrix + n * n;
-            int *swaps = reinterpret_cast<int *>(inverse + n * n);
-            const LapackBlocks<T> blocks = {lapack, parallel};
-            x.load(matrix, a.pointer<void>(1), i);
-            if (!factor_lu(blocks, matrix, int(n), swaps, 0)) return false;
-            blocks.invert_lu(matrix, int(n), swaps, inverse);
-            y.store(a.pointer<void>(0), i, inverse);
-            return true;
-        });
+    const int64_t n = x.rows;
+    const bool parallel = is_worth_threads(x);
+    auto by_blocks = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        const Part<T> matrix = {room.take<T>(n * n), n}, inverse = {room.take<T>(n * n), n};
+        int *swaps = room.take<int>(n), *order = room.take<int>(n);
+        Blocks<T> blocks(parallel, room.take<char>(0));
+        if (a) x.load(matrix.data, a->pointer<void>(1), i);
+        if (a && !is_finite(matrix.data, n * n)) return false;
+        blocks.factor(matrix, n, n, swaps);
+        if (a && !has_pivots(matrix, n)) return false;
+        blocks.invert_lu(matrix, n, swaps, inverse, order);
+        if (a) y.store(a->pointer<void>(0), i, inverse.data);
+        room.take<char>(int64_t(blocks.bytes()));
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         double *sides = room + n * n + n;
@@ -90,49 +90,47 @@ std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
         solve(room, n, sides, n);
         y.store(a.pointer<void>(0), i, sides);
     };
-    const int64_t from = x.dtype == INFINI_DTYPE_F32 ? kLapackInverse : kLapackLu;
-    return plan_with_lapack(x, from, doubles, by_lapack, doubles, n * n * (n + 8), body);
+    return plan_with_blocks(x, by_dtype(x, by_blocks), 2 * n * n + n, n * n * (n + 8), body);
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation) {
     const Matrices x(operation.tensor(0), 2), m(operation.tensor(1), 2), b(operation.tensor(2), 2);
-    const Matrices x_columns = x.transposed(), m_columns = m.transposed();
-    const Matrices b_columns = b.transposed();
-    const int64_t n = m.rows, columns = b.columns, doubles = n * n + n + n * columns;
-    const bool parallel = has_blocks(m);
-    auto by_substitution = [=](const Arguments &a, int64_t i, double *room) {
-        double *sides = room + n * n + n;
-        m.load(room, a.pointer<void>(1), i);
-        const Triangle triangle = triangle_of(room, n);
-        if (triangle == Triangle::kNone) return false;
-        b.load(sides, a.pointer<void>(2), i);
-        solve_triangular(room, n, triangle, sides, columns);
-        x.store(a.pointer<void>(0), i, sides);
-        return true;
-    };
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        if (by_substitution(a, i, room)) return true;
-        // In double precision also for F32, as the built-in kernels: matrices may be ill-conditioned.
-        double *sides = room + n * n;
-        int *swaps = reinterpret_cast<int *>(sides + n * columns);
-        const LapackBlocks<double> blocks = {lapack, parallel};
-        m_columns.load(room, a.pointer<void>(1), i);
-        b_columns.load(sides, a.pointer<void>(2), i);
-        if (!is_finite(sides, n * columns) || !factor_lu(blocks, room, int(n), swaps, 0))
-            return false;
-        blocks.solve_lu(room, int(n), swaps, sides, int(columns));
-        x_columns.store(a.pointer<void>(0), i, sides);
+    const int64_t n = m.rows, columns = b.columns;
+    const bool parallel = is_worth_threads(m);
+    auto by_blocks = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        const Part<T> matrix = {room.take<T>(n * n), n},
+                      sides = {room.take<T>(n * columns), columns};
+        int *swaps = room.take<int>(n);
+        Blocks<T> blocks(parallel, room.take<char>(0));
+        Triangle triangle = Triangle::kNone;
+        if (a) {
+            m.load(matrix.data, a->pointer<void>(1), i);
+            b.load(sides.data, a->pointer<void>(2), i);
+            if (!is_finite(matrix.data, n * n) || !is_finite(sides.data, n * columns)) return false;
+            triangle = triangle_of(matrix.data, n);
+        }
+        if (triangle == Triangle::kNone) {
+            blocks.factor(matrix, n, n, swaps);
+            if (a && !has_pivots(matrix, n)) return false;
+            blocks.solve_lu(matrix, n, swaps, sides, columns);
+        } else {
+            blocks.template solve<false>(matrix, n, triangle == Triangle::kUpper, sides, columns);
+        }
+        if (a) x.store(a->pointer<void>(0), i, sides.data);
+        room.take<char>(int64_t(blocks.bytes()));
         return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
-        if (by_substitution(a, i, room)) return;
         double *sides = room + n * n + n;
         m.load(room, a.pointer<void>(1), i);
         b.load(sides, a.pointer<void>(2), i);
-        solve(room, n, sides, columns);
+        if (const Triangle triangle = triangle_of(room, n); triangle != Triangle::kNone)
+            solve_triangular(room, n, triangle, sides, columns);
+        else
+            solve(room, n, sides, columns);
         x.store(a.pointer<void>(0), i, sides);
     };
-    return plan_with_lapack(m, kLapackLu, doubles, by_lapack, doubles,
+    return plan_with_blocks(m, by_dtype(m, by_blocks), n * n + n + n * columns,
                             n * n * (n / 2 + columns + 8), body);
 }
 

@@ -1,4 +1,4 @@
-// Triangular systems solved by substitution, in double precision.
+// Triangular systems solved by substitution.
 #pragma once
 
 #include "linalg/dense.h"
@@ -8,12 +8,13 @@ namespace infini::cpu {
 enum class Triangle { kNone, kLower, kUpper };
 
 // Whether an n x n matrix is triangular with a finite nonzero diagonal.
-inline Triangle triangle_of(const double *m, int64_t n) {
+template <class T>
+Triangle triangle_of(const T *m, int64_t n) {
     bool lower = true, upper = true;
     for (int64_t i = 0; i < n && (lower || upper); ++i) {
-        const double *row = m + i * n;
+        const T *row = m + i * n;
         if (row[i] == 0 || !std::isfinite(row[i])) return Triangle::kNone;
-        double below = 0, above = 0;  // NaN makes the sum unequal to 0
+        T below = 0, above = 0;  // NaN makes the sum unequal to 0
         for (int64_t j = 0; j < i; ++j) below += std::fabs(row[j]);
         for (int64_t j = i + 1; j < n; ++j) above += std::fabs(row[j]);
         lower = lower && above == 0, upper = upper && below == 0;
@@ -23,7 +24,8 @@ inline Triangle triangle_of(const double *m, int64_t n) {
 
 // Four rows at a time. m has a pitch of m_row elements. x, with a pitch of `columns`: `count`
 // vectors V of right-hand sides, replaced by solutions.
-template <class V, int count>
+// kUnit: the diagonal is 1 and not read.
+template <class V, int count, bool kUnit = false>
 void substitute(const Element<V> *m, int64_t m_row, int64_t n, bool upper, Element<V> *x,
                 int64_t columns) {
     constexpr int64_t width = int64_t(kLanes<V>);
@@ -54,7 +56,7 @@ void substitute(const Element<V> *m, int64_t m_row, int64_t n, bool upper, Eleme
             const int64_t row = row_of(first + k);
 #pragma GCC unroll 2
             for (int c = 0; c < count; ++c) {
-                const V known = sums[k][c] / factors[k][row];
+                const V known = kUnit ? sums[k][c] : V(sums[k][c] / factors[k][row]);
                 store(x + row * columns + c * width, known);
 #pragma GCC unroll 4
                 for (int l = k + 1; l < rows; ++l)
