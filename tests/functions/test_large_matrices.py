@@ -227,8 +227,8 @@ __attribute__((destructor)) static void wait() { usleep(500000); }
 WIDE = """
 extern "C" const char *openblas_get_config() { return "OpenBLAS 0.3.34 USE64BITINT"; }
 #define FUNCTION(name) extern "C" void name() {}
-FUNCTION(openblas_set_num_threads) FUNCTION(dgemm_) FUNCTION(dgeqrf_) FUNCTION(dormqr_)
-FUNCTION(dgesdd_) FUNCTION(dsyevd_) FUNCTION(dgeev_) FUNCTION(sgemm_) FUNCTION(sgeqrf_)
+FUNCTION(openblas_set_num_threads) FUNCTION(dgeqrf_) FUNCTION(dormqr_)
+FUNCTION(dgesdd_) FUNCTION(dsyevd_) FUNCTION(dgeev_) FUNCTION(sgeqrf_)
 FUNCTION(sormqr_) FUNCTION(ssytrf_) FUNCTION(dsytrf_) FUNCTION(sgesdd_) FUNCTION(ssyevd_)
 FUNCTION(zgetrf_) FUNCTION(zgetrs_) FUNCTION(zpotrf_) FUNCTION(zgeqrf_) FUNCTION(zungqr_)
 FUNCTION(zgesdd_) FUNCTION(zheevd_) FUNCTION(zgeev_) FUNCTION(dgelsy_) FUNCTION(sgelsy_)

@@ -12,9 +12,6 @@ struct Lapack {
     using Int = const int *;
     using Char = const char *;
 
-    void (*dgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const double *alpha,
-                  const double *a, Int lda, const double *b, Int ldb, const double *beta, double *c,
-                  Int ldc, size_t, size_t);
     void (*dgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
                    int *info);
     void (*dormqr)(Char side, Char transposed, Int m, Int n, Int k, const double *a, Int lda,
@@ -32,9 +29,6 @@ struct Lapack {
                   double *vl, Int ldvl, double *vr, Int ldvr, double *work, Int lwork, int *info,
                   size_t, size_t);
     // Single precision.
-    void (*sgemm)(Char transposed_a, Char transposed_b, Int m, Int n, Int k, const float *alpha,
-                  const float *a, Int lda, const float *b, Int ldb, const float *beta, float *c,
-                  Int ldc, size_t, size_t);
     void (*sgeqrf)(Int m, Int n, float *a, Int lda, float *tau, float *work, Int lwork, int *info);
     void (*sormqr)(Char side, Char transposed, Int m, Int n, Int k, const float *a, Int lda,
                    const float *tau, float *c, Int ldc, float *work, Int lwork, int *info, size_t,

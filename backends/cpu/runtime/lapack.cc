@@ -68,7 +68,6 @@ struct Library {
         void (*set_num_threads)(int) = nullptr;
         find(get_config, "openblas_get_config");
         find(set_num_threads, "openblas_set_num_threads");
-        find(table.dgemm, "dgemm_");
         find(table.dgeqrf, "dgeqrf_");
         find(table.dormqr, "dormqr_");
         find(table.dsytrf, "dsytrf_");
@@ -76,7 +75,6 @@ struct Library {
         find(table.dgelsy, "dgelsy_");
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
-        find(table.sgemm, "sgemm_");
         find(table.sgeqrf, "sgeqrf_");
         find(table.sormqr, "sormqr_");
         find(table.ssytrf, "ssytrf_");

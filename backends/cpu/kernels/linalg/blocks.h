@@ -53,7 +53,7 @@ public:
         product.m = m, product.k = k, product.n = n;
         product.a = {a.data, dtype, a.pitch, a.step};
         product.b = {b.data, dtype, b.pitch, b.step};
-        product.c = {c.data, dtype, c.pitch};
+        product.c = {c.data, dtype, c.pitch, c.step};
         product.alpha = factor, product.beta = beta;
         product.threads = threads_ && m * k * n >= kThreads;
         if (workspace_)
@@ -280,17 +280,16 @@ inline bool is_worth_threads(const Matrices &x) {
     return std::min(x.rows, x.columns) >= 128 && x.count() < int64_t(thread_count());
 }
 
-// plan_batch for matrices of at least kBlocksFrom rows and columns: by_blocks(arguments, index, room)
-// is called first. It returns false, with nothing stored, to leave a matrix to `body`. It is called
-// without arguments to find the size of its room.
+// plan_batch with two ways. If `is_large`, by_blocks(arguments, index, room) is called first; it returns
+// false, with nothing stored, to leave a matrix to `body`. It is called without arguments to find
+// the size of its room.
 template <class ByBlocks, class Body>
-std::unique_ptr<Plan> plan_with_blocks(const Matrices &x, const ByBlocks &by_blocks,
+std::unique_ptr<Plan> plan_with_blocks(int64_t count, bool is_large, const ByBlocks &by_blocks,
                                        int64_t doubles, int64_t work, const Body &body) {
-    if (std::min(x.rows, x.columns) < kBlocksFrom)
-        return plan_batch(x.count(), doubles, work, body);
+    if (!is_large) return plan_batch(count, doubles, work, body);
     Room needed;
     by_blocks(nullptr, 0, needed);
-    return plan_batch(x.count(), std::max(doubles, int64_t(needed.used / sizeof(double))), work,
+    return plan_batch(count, std::max(doubles, int64_t(needed.used / sizeof(double))), work,
                       [=](const Arguments &a, int64_t i, double *data) {
                           Room room = {reinterpret_cast<char *>(data)};
                           if (!by_blocks(&a, i, room)) body(a, i, data);

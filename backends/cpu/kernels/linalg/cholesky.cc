@@ -123,8 +123,8 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
             std::fill(room, room + n * n, std::numeric_limits<double>::quiet_NaN());
         y.store(a.pointer<void>(0), i, room);
     };
-    return plan_with_blocks(x, by_dtype(x, by_blocks), n * n + kPanel * n, n * n * (n / 4 + 8),
-                            body);
+    return plan_with_blocks(x.count(), n >= kBlocksFrom, by_dtype(x, by_blocks), n * n + kPanel * n,
+                            n * n * (n / 4 + 8), body);
 }
 
 INFINI_KERNEL("cholesky", plan_cholesky);

@@ -174,6 +174,12 @@ std::unique_ptr<Plan> plan_batch(int64_t count, int64_t doubles, int64_t work, c
     return make_plan(run, size_t(slots) * bytes);
 }
 
+// Calls body(T()) with the type in which matrices like x are factored: their own.
+template <class Body>
+auto in_type_of(const Matrices &x, const Body &body) {
+    return x.dtype == INFINI_DTYPE_F32 ? body(float()) : body(double());
+}
+
 template <class T>
 bool is_finite(const T *x, int64_t n) {
     bool finite = true;

@@ -12,7 +12,7 @@ namespace infini::cpu {
 
 // Every call of LAPACK uses one thread: OpenBLAS's own ones spin while they wait, which is very slow
 // on a busy machine, and on 16 cores they make eigenvalues of 800 rows only 1.5 times as fast.
-// Batches are divided among our threads, blocks of large matrices too (lapack_blocks.h).
+// Batches are divided among our threads.
 
 // The smaller dimension from which LAPACK is faster than the built-in kernels. Measured with
 // OpenBLAS 0.3.34 and AVX-512.
@@ -22,7 +22,6 @@ constexpr int64_t kLapackEigvalsh = 24;
 constexpr int64_t kLapackEig = 2;         // of real matrices
 constexpr int64_t kLapackEigSingle = 48;  // in single precision
 constexpr int64_t kLapackLstsq = 96;
-constexpr int64_t kLapackQr = 80;
 constexpr int64_t kLapackSvd = 24;
 constexpr int64_t kLapackComplex = 8;   // the built-in ones are plain loops
 constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
@@ -57,12 +56,6 @@ std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, int64_t from, int64_t 
                           }
                           if (!done) body(a, i, room);
                       });
-}
-
-// Calls by_lapack(T()) with the type in which LAPACK factors x: its own dtype.
-template <class ByLapack>
-bool in_type_of(const Matrices &x, const ByLapack &by_lapack) {
-    return x.dtype == INFINI_DTYPE_F32 ? by_lapack(float()) : by_lapack(double());
 }
 
 // Selects the LAPACK function for elements of type T.

@@ -76,7 +76,8 @@ std::unique_ptr<Plan> plan_factors(const Operation &operation, int input, double
         x.load(room, a.pointer<void>(input), i);
         store(a, i, Factors{room, n + 1, n, factor_lu(room, n, swaps, least), swaps});
     };
-    return plan_with_blocks(x, by_blocks, n * n + n, n * n * (n / 2 + 8), body);
+    return plan_with_blocks(x.count(), n >= kBlocksFrom, by_blocks, n * n + n, n * n * (n / 2 + 8),
+                            body);
 }
 
 std::unique_ptr<Plan> plan_logdet(const Operation &operation) {

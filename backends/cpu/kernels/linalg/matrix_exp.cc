@@ -153,7 +153,8 @@ std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation) {
         Exponential<double, OwnKernels>{n, {n}}.run(room);
         y.store(a.pointer<void>(0), i, room);
     };
-    return plan_with_blocks(x, by_dtype(x, by_blocks), doubles, 10 * n * n * (n + 8), body);
+    return plan_with_blocks(x.count(), n >= kBlocksFrom, by_dtype(x, by_blocks), doubles,
+                            10 * n * n * (n + 8), body);
 }
 
 INFINI_KERNEL("matrix_exp", plan_matrix_exp);

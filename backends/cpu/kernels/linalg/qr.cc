@@ -1,7 +1,7 @@
 // qr: the factors of a matrix by Householder reflections.
 #include "linalg/qr.h"
 
-#include "linalg/lapack_blocks.h"
+#include "linalg/reflections.h"
 #include "linalg/thin_qr.h"
 
 namespace infini::cpu {
@@ -10,26 +10,28 @@ namespace {
 std::unique_ptr<Plan> plan_qr(const Operation &operation) {
     const Matrices q(operation.tensor(0), 2), r(operation.tensor(1), 2), x(operation.tensor(2), 2);
     const int64_t rows = x.rows, columns = x.columns, count = std::min(rows, columns);
-    const int64_t lwork = kLapackBlock * columns;
-    const bool parallel = has_blocks(x);
-    const Matrices q_columns = q.transposed(), x_columns = x.transposed();
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
-        return in_type_of(x, [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room), *made = matrix + x.size();
-            T *tau = made + std::max(r.size(), q.size()), *work = tau + count;
-            const int m = int(rows), n = int(columns), k = int(count);
-            const LapackBlocks<T> blocks = {lapack, parallel};
-            x_columns.load(matrix, a.pointer<void>(2), index);
-            if (!is_finite(matrix, x.size())) return false;
-            blocks.factor_qr(matrix, m, n, tau, work);
-            for (int64_t i = 0; i < count; ++i)
-                for (int64_t j = 0; j < columns; ++j)
-                    made[i * columns + j] = j < i ? 0 : matrix[j * rows + i];
-            r.store(a.pointer<void>(1), index, made);
-            blocks.make_q(made, m, k, matrix, k, tau);
-            q_columns.store(a.pointer<void>(0), index, made);
-            return true;
-        });
+    const Matrices q_columns = q.transposed(), r_columns = r.transposed(),
+                   x_columns = x.transposed();
+    const bool parallel = is_worth_threads(x);
+    auto by_panels = [=]<class T>(T, const Arguments *a, int64_t index, Room &room) {
+        const Part<T> matrix = {room.take<T>(x.size()), 1, rows};
+        const Part<T> made = {room.take<T>(std::max(r.size(), q.size())), 1, rows};
+        T *tau = room.take<T>(count);
+        Reflections<T> reflections(parallel, rows, columns, room);
+        if (a) x_columns.load(matrix.data, a->pointer<void>(2), index);
+        if (a && !is_finite(matrix.data, x.size())) return false;
+        if (!reflections.factor(matrix, columns, tau)) return false;
+        for (int64_t j = 0; a && j < columns; ++j) {
+            T *column = made.data + j * count;
+            const int64_t held = std::min(j + 1, count);
+            std::copy_n(matrix.data + j * rows, held, column);
+            std::fill_n(column + held, count - held, T(0));
+        }
+        if (a) r_columns.store(a->pointer<void>(1), index, made.data);
+        reflections.make_q(matrix, tau, count, made, count);
+        if (a) q_columns.store(a->pointer<void>(0), index, made.data);
+        room.take<char>(int64_t(reflections.bytes()));
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t index, double *room) {
         double *made = room + x.size(), *tau = made + rows * count;
@@ -58,8 +60,8 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation) {
         return plan_batch(x.count(), std::max(doubles, thin_doubles(x, columns)),
                           x.size() * (columns + 8) / 4, thin);
     }
-    return plan_with_lapack(x, kLapackQr, x.size() + std::max(r.size(), q.size()) + count + lwork,
-                            by_lapack, x.size() + rows * count + columns + 2 * count,
+    return plan_with_blocks(x.count(), has_panels(x), by_dtype(x, by_panels),
+                            x.size() + rows * count + columns + 2 * count,
                             x.size() * (2 * count + 8), body);
 }
 

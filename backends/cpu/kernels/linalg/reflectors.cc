@@ -1,6 +1,6 @@
 // geqrf: QR factors as reflectors; householder_product and ormqr: their product.
-#include "linalg/lapack_blocks.h"
 #include "linalg/qr.h"
+#include "linalg/reflections.h"
 #include "linalg/thin_qr.h"
 
 namespace infini::cpu {
@@ -11,19 +11,18 @@ std::unique_ptr<Plan> plan_geqrf(const Operation &operation) {
     const Matrices x(operation.tensor(2), 2);
     const Matrices made_columns = made.transposed(), x_columns = x.transposed();
     const int64_t rows = x.rows, columns = x.columns, count = std::min(rows, columns);
-    const int64_t lwork = kLapackBlock * columns;
-    const bool parallel = has_blocks(x);
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        return in_type_of(x, [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room), *factors = matrix + x.size();
-            x_columns.load(matrix, a.pointer<void>(2), i);
-            if (!is_finite(matrix, x.size())) return false;
-            const LapackBlocks<T> blocks = {lapack, parallel};
-            blocks.factor_qr(matrix, int(rows), int(columns), factors, factors + count);
-            made_columns.store(a.pointer<void>(0), i, matrix);
-            tau.store(a.pointer<void>(1), i, factors);
-            return true;
-        });
+    const bool parallel = is_worth_threads(x);
+    auto by_panels = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        const Part<T> matrix = {room.take<T>(x.size()), 1, rows};
+        T *factors = room.take<T>(count);
+        Reflections<T> reflections(parallel, rows, columns, room);
+        if (a) x_columns.load(matrix.data, a->pointer<void>(2), i);
+        if (a && !is_finite(matrix.data, x.size())) return false;
+        if (!reflections.factor(matrix, columns, factors)) return false;
+        room.take<char>(int64_t(reflections.bytes()));
+        if (a) made_columns.store(a->pointer<void>(0), i, matrix.data);
+        if (a) tau.store(a->pointer<void>(1), i, factors);
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         double *factors = room + x.size();
@@ -50,7 +49,7 @@ std::unique_ptr<Plan> plan_geqrf(const Operation &operation) {
         return plan_batch(x.count(), std::max(x.size() + count + columns, thin_doubles(x, columns)),
                           x.size() * (columns + 8) / 4, thin);
     }
-    return plan_with_lapack(x, kLapackQr, x.size() + count + lwork, by_lapack,
+    return plan_with_blocks(x.count(), has_panels(x), by_dtype(x, by_panels),
                             x.size() + count + columns, x.size() * (count + 8), body);
 }
 
@@ -102,25 +101,22 @@ std::unique_ptr<Plan> plan_product(const Operation &operation, bool has_c, bool 
         return plan_batch(m.count(), thin_doubles(m, k + columns), rows * (k + 8) * (k + columns),
                           thin);
     }
-    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
-        return in_type_of(m, [&]<class T>(T) {
-            T *matrix = reinterpret_cast<T *>(room), *made = matrix + m.size();
-            T *factors = made + y.size();
-            const LapackBlocks<T> blocks = {lapack, true};
-            m_columns.load(matrix, a.pointer<void>(1), i);
-            tau.load(factors, a.pointer<void>(2), i);
-            if (has_c) {
-                c_columns.load(made, a.pointer<void>(3), i);
-                for_column_blocks(0, int(columns), [&](int begin, int end) {
-                    blocks.reflect(transpose ? "T" : "N", int(rows), end - begin, int(k), matrix,
-                                   int(rows), factors, made + begin * rows, int(rows));
-                });
-            } else {
-                blocks.make_q(made, int(rows), int(columns), matrix, int(k), factors);
-            }
-            y_columns.store(a.pointer<void>(0), i, made);
-            return true;
-        });
+    const bool parallel = is_worth_threads(m);
+    auto by_panels = [=]<class T>(T, const Arguments *a, int64_t i, Room &room) {
+        const Part<T> matrix = {room.take<T>(m.size()), 1, rows};
+        const Part<T> made = {room.take<T>(y.size()), 1, rows};
+        T *factors = room.take<T>(k);
+        Reflections<T> reflections(parallel, rows, columns, room);
+        if (a) m_columns.load(matrix.data, a->pointer<void>(1), i);
+        if (a) tau.load(factors, a->pointer<void>(2), i);
+        if (a && has_c) c_columns.load(made.data, a->pointer<void>(3), i);
+        if (has_c)
+            reflections.apply(matrix, factors, k, transpose, made, columns);
+        else
+            reflections.make_q(matrix, factors, k, made, columns);
+        if (a) y_columns.store(a->pointer<void>(0), i, made.data);
+        room.take<char>(int64_t(reflections.bytes()));
+        return true;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         double *made = room + m.size(), *factors = made + y.size(), *line = factors + k;
@@ -137,7 +133,7 @@ std::unique_ptr<Plan> plan_product(const Operation &operation, bool has_c, bool 
         }
         y.store(a.pointer<void>(0), i, made);
     };
-    return plan_with_lapack(m, kLapackQr, doubles, by_lapack, doubles,
+    return plan_with_blocks(m.count(), has_panels(m), by_dtype(m, by_panels), doubles,
                             rows * (columns + 1) * (2 * k + 2), body);
 }
 

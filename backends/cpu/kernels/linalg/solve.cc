@@ -90,7 +90,8 @@ std::unique_ptr<Plan> plan_inverse(const Operation &operation) {
         solve(room, n, sides, n);
         y.store(a.pointer<void>(0), i, sides);
     };
-    return plan_with_blocks(x, by_dtype(x, by_blocks), 2 * n * n + n, n * n * (n + 8), body);
+    return plan_with_blocks(x.count(), n >= kBlocksFrom, by_dtype(x, by_blocks), 2 * n * n + n,
+                            n * n * (n + 8), body);
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation) {
@@ -130,8 +131,8 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
             solve(room, n, sides, columns);
         x.store(a.pointer<void>(0), i, sides);
     };
-    return plan_with_blocks(m, by_dtype(m, by_blocks), n * n + n + n * columns,
-                            n * n * (n / 2 + columns + 8), body);
+    return plan_with_blocks(m.count(), n >= kBlocksFrom, by_dtype(m, by_blocks),
+                            n * n + n + n * columns, n * n * (n / 2 + columns + 8), body);
 }
 
 std::unique_ptr<Plan> plan_linear(const Operation &operation) {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "linalg/lapack_blocks.h"
+#include "linalg/lapack.h"
 
 namespace infini::cpu {
 
@@ -101,12 +101,16 @@ struct TallSvd {
     // Stores U, given by its transpose, after run(). V^T is in vh, by columns.
     void store_u(const Matrices &y, void *to, int64_t index) const {
         const int n = columns;
-        const LapackBlocks<T> by = {lapack, false};
         T *top = stack + int64_t(stacked) * n;
         auto reflect = [&](int m, const T *a, const T *factors, T *c) {
-            for (int begin = 0; begin < n; begin += kLapackPanel)
-                by.reflect("N", m, std::min(kLapackPanel, n - begin), n, a, m, factors,
-                           c + begin * int64_t(m), m);
+            constexpr int kPanel = int(kLapackBlock), kWork = kPanel * kPanel + 4160;
+            T room[kWork];  // with LAPACK's own triangle
+            for (int begin = 0, info = 0; begin < n; begin += kPanel) {
+                const int count = std::min(kPanel, n - begin);
+                typed<T>(lapack.sormqr, lapack.dormqr)("L", "N", &m, &count, &n, a, &m, factors,
+                                                       c + begin * int64_t(m), &m, room, &kWork,
+                                                       &info, 1, 1);
+            }
         };
         std::fill(top, top + int64_t(stacked) * n, T(0));
         for (int j = 0; j < n; ++j) std::copy_n(u + j * n, n, top + j * int64_t(stacked));

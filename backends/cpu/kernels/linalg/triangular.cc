@@ -55,8 +55,9 @@ std::unique_ptr<Plan> plan_triangles(const Matrices &x, const Matrices &m, const
     };
     Room needed;
     by_blocks(double(), nullptr, 0, needed);
-    return plan_with_blocks(m, by_dtype(m, by_blocks), int64_t(needed.used / sizeof(double)),
-                            n * n * (columns / 2 + 4), in_double);
+    return plan_with_blocks(m.count(), n >= kBlocksFrom, by_dtype(m, by_blocks),
+                            int64_t(needed.used / sizeof(double)), n * n * (columns / 2 + 4),
+                            in_double);
 }
 
 std::unique_ptr<Plan> plan_lu_solve(const Operation &operation) {
