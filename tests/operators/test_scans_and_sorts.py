@@ -66,6 +66,17 @@ def test_sort(dtype: Any, shape: tuple[int, ...]) -> None:
                 same(places, theirs.indices)
 
 
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("length", [2, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512])
+def test_sort_of_short_lines(dtype: Any, length: int) -> None:
+    x = with_nan(data(dtype, 37, length), 0.02)
+    for each, descending in itertools.product((x, x[:, ::2], x.T.contiguous().T), (False, True)):
+        ours = op.sort(each, dim=1, descending=descending, stable=True)
+        theirs = torch.sort(each, dim=1, descending=descending, stable=True)
+        for one, other in zip(ours, theirs, strict=True):
+            same(one, other)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bfloat16], ids=str)
 def test_sort_of_many(dtype: Any) -> None:
     rng = np.random.default_rng(0)

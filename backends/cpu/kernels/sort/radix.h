@@ -1,6 +1,6 @@
 // Sorts entries: a key of up to 64 bits and an index. Entries are unique, so that any algorithm
-// gives the same stable order. Long lists are sorted by radix sort; several threads sort chunks and
-// merge them.
+// gives the same stable order. Lists are sorted by radix sort; several threads sort chunks
+// of long ones and merge them.
 #pragma once
 
 #include <algorithm>
@@ -12,40 +12,53 @@ namespace infini::cpu {
 
 // ---- Radix sort ---------------------------------------------------------------------------------
 
-inline constexpr int kDigitBits = 11;
-inline constexpr int64_t kDigits = int64_t(1) << kDigitBits;
-inline constexpr int64_t kShort = 512;  // entries below which a comparison sort is faster
+inline constexpr int64_t kFew = 32;     // entries for which a comparison sort is faster
+inline constexpr int64_t kShort = 512;  // entries for which a table of 2^11 counts is too large
 
-// Sorts by the lowest `bits` bits of the key; the indices are already ascending. `spare` holds as
-// many entries. The result is in `entries`.
-template <class K>
-void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
-    if (n < kShort) {
-        std::sort(entries, entries + n);
-        return;
-    }
+// Sorts by `bits` bits of the keys' distances from the least one, `kDigitBits` at a time.
+template <int kDigitBits, class K>
+void sort_by_digits(Entry<K> *entries, Entry<K> *spare, int64_t n, K least, int bits) {
+    constexpr int64_t kDigits = int64_t(1) << kDigitBits;
     constexpr int kMostPasses = (int(sizeof(K)) * 8 + kDigitBits - 1) / kDigitBits;
     const int passes = (bits + kDigitBits - 1) / kDigitBits;
-    int64_t counts[kMostPasses][kDigits];
+    int32_t counts[kMostPasses][kDigits];
     std::memset(counts, 0, sizeof(counts[0]) * size_t(passes));
-    auto digit = [](const Entry<K> &entry, int pass) {
-        return int64_t(entry.key() >> (pass * kDigitBits)) & (kDigits - 1);
+    auto digit = [=](const Entry<K> &entry, int pass) {
+        return int64_t(K(entry.key() - least) >> (pass * kDigitBits)) & (kDigits - 1);
     };
     for (int64_t i = 0; i < n; ++i)
         for (int pass = 0; pass < passes; ++pass) ++counts[pass][digit(entries[i], pass)];
     Entry<K> *from = entries, *to = spare;
     for (int pass = 0; pass < passes; ++pass) {
-        int64_t *next = counts[pass];
+        int32_t *next = counts[pass];
         if (next[digit(from[0], pass)] == n) continue;  // all keys have the same digit
         for (int64_t d = 0, sum = 0; d < kDigits; ++d) {
-            const int64_t count = next[d];
-            next[d] = sum;
+            const int32_t count = next[d];
+            next[d] = int32_t(sum);
             sum += count;
         }
         for (int64_t i = 0; i < n; ++i) to[next[digit(from[i], pass)]++] = from[i];
         std::swap(from, to);
     }
     if (from != entries) std::copy_n(from, n, entries);
+}
+
+// Sorts by the key; the indices are already ascending. `spare` holds as many entries. The result is
+// in `entries`.
+template <class K>
+void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n) {
+    if (n < kFew) {
+        std::sort(entries, entries + n);
+        return;
+    }
+    K least = entries[0].key(), most = least;
+    for (int64_t i = 1; i < n; ++i) {
+        least = std::min(least, entries[i].key());
+        most = std::max(most, entries[i].key());
+    }
+    const int bits = int(std::bit_width(K(most - least)));
+    if (n < kShort) return sort_by_digits<8>(entries, spare, n, least, bits);
+    sort_by_digits<11>(entries, spare, n, least, bits);
 }
 
 // ---- Multithreaded sort -------------------------------------------------------------------------
@@ -68,7 +81,7 @@ inline constexpr int64_t kWorthPieces = 65536;  // entries
 
 // The same as sort_entries, with all threads.
 template <class K>
-void sort_in_parallel(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
+void sort_in_parallel(Entry<K> *entries, Entry<K> *spare, int64_t n) {
     using E = Entry<K>;
     int64_t pieces = 1;
     while (pieces < int64_t(thread_count()) && n / pieces >= kWorthPieces) pieces *= 2;
@@ -80,7 +93,7 @@ void sort_in_parallel(Entry<K> *entries, Entry<K> *spare, int64_t n, int bits) {
     };
     each(pieces, [&](int64_t piece) {
         const int64_t at = first(piece);
-        sort_entries(entries + at, spare + at, first(piece + 1) - at, bits);
+        sort_entries(entries + at, spare + at, first(piece + 1) - at);
     });
     E *from = entries, *to = spare;
     for (int64_t width = 1; width < pieces; width *= 2) {

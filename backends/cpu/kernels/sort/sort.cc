@@ -2,6 +2,7 @@
 #include "index/offsets.h"
 #include "kernel.h"
 #include "sort/radix.h"
+#include "sort/ranks.h"
 
 namespace infini::cpu {
 namespace {
@@ -53,6 +54,15 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation) {
             int64_t *place = a.pointer<int64_t>(1);
             const T *data = a.pointer<T>(2);
             constexpr K kAll = std::numeric_limits<K>::max() >> (int(sizeof(K)) * 8 - kKeyBits<T>);
+            auto key = [=](T element) {
+                const K found = short_key(element);
+                return descending ? K(kAll ^ found) : found;
+            };
+            if (n <= kMostRanked)
+                return slots.run([&](int64_t number, int64_t) {
+                    sort_ranked(data + from.offsets(number), from.step, value + to.offsets(number),
+                                to.step, place + places.offsets(number), places.step, n, key);
+                });
             slots.run([&](int64_t number, int64_t slot) {
                 E *entries = reinterpret_cast<E *>(a.workspace()) + slot * 2 * n;
                 auto each = [&](auto body) {
@@ -62,14 +72,11 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation) {
                     alone ? parallel_for(size_t(n), 16384, range) : range(0, size_t(n));
                 };
                 const T *line = data + from.offsets(number);
-                each([&](int64_t i) {
-                    const K key = short_key(line[i * from.step]);
-                    entries[i] = {descending ? K(kAll ^ key) : key, i};
-                });
+                each([&](int64_t i) { entries[i] = {key(line[i * from.step]), i}; });
                 if (alone)
-                    sort_in_parallel(entries, entries + n, n, kKeyBits<T>);
+                    sort_in_parallel(entries, entries + n, n);
                 else
-                    sort_entries(entries, entries + n, n, kKeyBits<T>);
+                    sort_entries(entries, entries + n, n);
                 T *sorted = value + to.offsets(number);
                 int64_t *stood = place + places.offsets(number);
                 each([&](int64_t i) {
@@ -79,7 +86,8 @@ std::unique_ptr<Plan> plan_sort(const Operation &operation) {
                 });
             });
         };
-        plan = make_plan(run, size_t(slots.count * 2 * n) * sizeof(E));
+        const int64_t room = n <= kMostRanked ? 0 : slots.count * 2 * n;
+        plan = make_plan(run, size_t(room) * sizeof(E));
     });
     return plan;
 }
