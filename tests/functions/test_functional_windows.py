@@ -253,3 +253,17 @@ def test_fractional_pools(rank: int) -> None:
 def test_refused(call: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         call(infinicore.ones(2, 2, 4, 5))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_of_rows_apart(mode: str) -> None:
+    """Points of several rows are computed together, wherever the rows are."""
+    grid = ref.rand(2, 7, 26, 2, seed=1) * 2 - 1
+    x, apart, across = put(ref.randn(2, 3, 5, 6)), put(grid)[:, :, ::2], put(grid).transpose(1, 2)
+    for points in (apart, across, apart[:, ::3, :5]):
+        wanted = F.grid_sample(x, points.contiguous(), mode, "border", True)
+        made = F.grid_sample(x, points, mode, "border", True)
+        np.testing.assert_array_equal(ref.of(made), ref.of(wanted))
+        out = infinicore.zeros(*wanted.shape[:2], *wanted.shape[:1:-1]).transpose(2, 3)
+        F.grid_sample(x, points, mode, "border", True, out=out)
+        np.testing.assert_array_equal(ref.of(out), ref.of(wanted))

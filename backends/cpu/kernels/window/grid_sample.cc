@@ -1,10 +1,12 @@
-// grid_sample: the sampling positions of a row of the grid are computed once for all channels.
+// grid_sample: the sampling positions of some points, wherever they are in rows of the grid, are
+// computed once for all channels.
 #include <cmath>
 #include <cstring>
 #include <string>
 
 #include "convert.h"
 #include "floats.h"
+#include "index/offsets.h"
 #include "threads.h"
 #include "window/windows.h"
 
@@ -29,7 +31,8 @@ struct Taps {
 
 struct Sampler {
     Image x, y;
-    int64_t grid_stride[kImageDims + 2] = {};  // batch, three dimensions, component
+    Offsets points, made;                        // of a point in the grid and in the output
+    int64_t grid_batch = 0, grid_component = 0;  // strides of the grid
     int rank = 2;
     Mode mode = Mode::kLinear;
     Around around = Around::kZeros;
@@ -47,43 +50,29 @@ struct Sampler {
 
     template <class I, class T>
     void run_with(T *to, const T *from, const T *grid) const {
-        const int64_t parts = (y.size[2] + kPoints - 1) / kPoints;
-        const int64_t rows = y.batch * y.size[0] * y.size[1];
+        const int64_t parts = (points.count() + kPoints - 1) / kPoints;
         const int64_t work = kPoints * (20 + 2 * y.channels * int64_t(mode) * int64_t(mode));
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / work));
-        parallel_for(size_t(rows * parts), grain, [&](size_t begin, size_t end) {
+        parallel_for(size_t(y.batch * parts), grain, [&](size_t begin, size_t end) {
             for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-                const int64_t first = at % parts * kPoints, row = at / parts;
-                const int64_t o1 = row % y.size[1], o0 = row / y.size[1] % y.size[0];
-                const int64_t image = row / (y.size[1] * y.size[0]);
-                const int64_t n = std::min(kPoints, y.size[2] - first);
-                const T *points = grid + image * grid_stride[0] + o0 * grid_stride[1] +
-                                  o1 * grid_stride[2] + first * grid_stride[3];
-                some<I>(to + image * y.batch_stride + o0 * y.stride[0] + o1 * y.stride[1] +
-                            first * y.stride[2],
-                        from + image * x.batch_stride, points, n);
+                const int64_t first = at % parts * kPoints, image = at / parts;
+                some<I>(to + image * y.batch_stride, from + image * x.batch_stride,
+                        grid + image * grid_batch, first,
+                        std::min(kPoints, points.count() - first));
             }
         });
     }
 
-    // Merges rows that are contiguous in the grid and in the output.
-    void join_rows() {
-        for (int d = 1; d >= 0; --d) {
-            const int64_t rows = y.size[d];
-            if (rows != 1 && (y.stride[d] != y.stride[2] * y.size[2] ||
-                              grid_stride[1 + d] != grid_stride[3] * y.size[2]))
-                return;
-            y.size[2] *= rows, y.size[d] = 1;
-        }
-    }
-
 private:
-    // Computes all kPoints points, of which n are stored: loops have a constant length.
+    // Computes kPoints points from `first`, of which n are stored: loops have a constant length.
     template <class I, class T>
-    void some(T *to, const T *from, const T *points, int64_t n) const {
+    void some(T *to, const T *from, const T *grid, int64_t first, int64_t n) const {
         using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
         Taps<C, I> taps;
-        find(points, n, taps);
+        int64_t places[kPoints];
+        points.fill(first, n, places);
+        find(grid, places, n, taps);
+        made.fill(first, n, places);
         if (x.elements() == 0) taps.count = 0;
         for (int64_t c = 0; c < y.channels; ++c) {
             const T *channel = from + c * x.channel_stride;
@@ -97,7 +86,11 @@ private:
                 }
                 store(sums + p, sum);
             }
-            store_strided(to + c * y.channel_stride, sums, size_t(n), y.stride[2]);
+            T *image = to + c * y.channel_stride;
+            if (made.even())
+                store_strided(image + places[0], sums, size_t(n), made.step());
+            else
+                for (int64_t p = 0; p < n; ++p) store_element(image[places[p]], sums[p]);
         }
     }
 
@@ -114,13 +107,12 @@ private:
 
     // The taps of points: the neighbours in all dimensions, with the products of their weights.
     template <class T, class C, class I>
-    void find(const T *points, int64_t n, Taps<C, I> &taps) const {
+    void find(const T *grid, const int64_t *places, int64_t n, Taps<C, I> &taps) const {
         Neighbours all[kImageDims];
         for (int d = kImageDims - rank; d < kImageDims; ++d) {
-            const T *component = points + (kImageDims - 1 - d) * grid_stride[4];
+            const T *component = grid + (kImageDims - 1 - d) * grid_component;
             double at[kPoints] = {};
-            for (int64_t p = 0; p < n; ++p)
-                at[p] = load_element<double>(component[p * grid_stride[3]]);
+            for (int64_t p = 0; p < n; ++p) at[p] = load_element<double>(component[places[p]]);
             along(d, at, all[d]);
         }
         taps.count = 0;
@@ -218,9 +210,9 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation) {
     const Tensor grid = operation.tensor(2);
     s.y = Image(operation.tensor(0)), s.x = Image(operation.tensor(1));
     s.rank = operation.tensor(0).ndim - 2;
-    s.grid_stride[0] = grid.stride(0), s.grid_stride[4] = grid.stride(-1);
-    for (int i = 0; i < s.rank; ++i)
-        s.grid_stride[1 + kImageDims - s.rank + i] = grid.stride(1 + i);
+    s.grid_batch = grid.stride(0), s.grid_component = grid.stride(-1);
+    s.points = Offsets(grid, 1, 1 + s.rank);
+    s.made = Offsets(operation.tensor(0), 2, 2 + s.rank);
     const std::string mode = operation.text(0) ? operation.text(0) : "";
     if (mode == "bilinear") {
         s.mode = Mode::kLinear;
@@ -234,7 +226,6 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation) {
                           "\": expected \"bilinear\", \"nearest\" or, for two dimensions, "
                           "\"bicubic\""};
     }
-    s.join_rows();
     s.around = Around(operation.integer(1)), s.corners = operation.integer(2) != 0;
     return make_plan([s](const Arguments &a) {
         if (s.y.batch * s.y.channels * s.y.elements() == 0) return;

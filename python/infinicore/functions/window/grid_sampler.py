@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import infinicore
+from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
@@ -32,6 +33,7 @@ def _sampled(
     )
 
 
+@traced
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -46,6 +48,7 @@ def grid_sampler(
     return _sampled("grid_sampler", None, input, grid, *given)
 
 
+@traced
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -54,6 +57,7 @@ def grid_sampler_2d(
     return _sampled("grid_sampler_2d", 4, input, grid, *given)
 
 
+@traced
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
