@@ -12,8 +12,8 @@ namespace infini::cpu {
 
 // ---- Radix sort ---------------------------------------------------------------------------------
 
-inline constexpr int64_t kFew = 32;     // entries for which a comparison sort is faster
-inline constexpr int64_t kShort = 512;  // entries for which a table of 2^11 counts is too large
+inline constexpr int64_t kCompared = 32;  // entries for which a comparison sort is faster
+inline constexpr int64_t kShort = 512;    // entries for which a table of 2^11 counts is too large
 
 // Sorts by `bits` bits of the keys' distances from the least one, `kDigitBits` at a time.
 template <int kDigitBits, class K>
@@ -47,7 +47,7 @@ void sort_by_digits(Entry<K> *entries, Entry<K> *spare, int64_t n, K least, int 
 // in `entries`.
 template <class K>
 void sort_entries(Entry<K> *entries, Entry<K> *spare, int64_t n) {
-    if (n < kFew) {
+    if (n < kCompared) {
         std::sort(entries, entries + n);
         return;
     }
