@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -181,3 +182,22 @@ def test_bad_arguments() -> None:
         infinicore.flip(x, (0, 0))
     with pytest.raises(IndexError, match="roll"):
         infinicore.roll(x, 1, 3)
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_triangles_keep_all_bits(size: int) -> None:
+    """int32 may be moved as float32: numbers that are NaN or tiny as floats stay as they are."""
+    bits = [0x7F800001, 0x7FC00000, -1, -(2**31), 1, 0x00400000, 2**31 - 1, -0x003FFFFF]
+    x = np.resize(np.array(bits, np.int32), (2, size, size + 3))
+    for given in (infinicore.tensor(x), infinicore.tensor(x.swapaxes(1, 2).copy()).mT):
+        for diagonal in (-size, -1, 0, 5, size + 3):
+            for name in ("tril", "triu"):
+                wanted = getattr(np, name)(x, diagonal)
+                made = getattr(infinicore, name)(given, diagonal)
+                assert np.array_equal(made.numpy(force=True), wanted)
+                out = infinicore.ones(*x.shape, dtype=infinicore.int32)
+                assert getattr(infinicore, name)(given, diagonal, out=out) is out
+                assert np.array_equal(out.numpy(force=True), wanted)
+    held = infinicore.tensor(x)
+    held.tril_()
+    assert np.array_equal(held.numpy(force=True), np.tril(x))

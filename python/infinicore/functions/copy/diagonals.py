@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import int32
+from infinicore._device import device
+from infinicore._dtype import float32, int32
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -161,6 +162,10 @@ def _as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, star
     return made
 
 
+_CPU = device("cpu")
+_EXACT = 1 << 24  # float32 holds integers up to this
+
+
 def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
     need_rank(keeps, "input", input, 2, or_more=True)
     rows, columns = input.shape[-2:]
@@ -169,6 +174,13 @@ def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
     # column.
     row, column = max(above, 0), max(-above, 0)
     size = max(row + rows, column + columns)
+    if input.device is _CPU and input.dtype is int32 and size <= _EXACT:
+        # Comparisons of 32-bit integers would be made in 64 bits.
+        if out is None:
+            return _triangle(input.view(float32), keeps, diagonal, None).view(int32)
+        if out.dtype is int32:
+            _triangle(input.view(float32), keeps, diagonal, out.view(float32))
+            return out  # type: ignore[no-any-return]
     places = emit("arange", out=_core.empty((size,), int32, input.device), start=0, step=1)
     kept = emit(
         "less_equal" if keeps == "tril" else "greater_equal",
