@@ -50,9 +50,9 @@ def _picked(
     """Weighted losses [N, ...], the weight of each, and which of them are not ignored."""
     counts = emit("not_equal", target, ignore_index)
     place = emit("where", counts, target, 0)
-    value = emit("gather", logs, place.unsqueeze(1), dim=1).squeeze(1)
+    value = wide_floats(emit("gather", logs, place.unsqueeze(1), dim=1).squeeze(1))
     if weight is None:
-        scale = cast_to(counts, logs.dtype)
+        scale = cast_to(counts, value.dtype)
     else:
         scale = emit(
             "where", counts, emit("take", wide_floats(weight).contiguous(), place.contiguous()), 0.0
@@ -80,7 +80,7 @@ def nll_loss(
     name = "nll_loss"
     x, t = _by_class(name, input, target)
     _check_weight(name, weight, x.shape[1])
-    loss, scale, _ = _picked(wide_floats(x), cast_to(t, int64), weight, ignore_index)
+    loss, scale, _ = _picked(x, cast_to(t, int64), weight, ignore_index)
     if reduction == "mean":
         return cast_to(emit("div", emit("sum", loss), emit("sum", scale)), input.dtype)
     if input.ndim == 1:
