@@ -1,5 +1,5 @@
-"""scatter_reduce of lines with few updates, or with many more elements than updates, against loops
-over the updates."""
+"""Updates of few elements by index, against loops over them: short lines, and lines with many more
+elements than updates."""
 
 from __future__ import annotations
 
@@ -65,3 +65,33 @@ def test_means_are_rounded_once() -> None:
     made = infinicore.scatter_reduce(x, 1, index, ones, "mean", include_self=False)
     assert made[0, 7].item() == float(np.float16(2050 / 3))
     assert made[:, 8:].abs().sum().item() == 0
+
+
+@pytest.mark.parametrize("width", [1, 3, 700])
+@pytest.mark.parametrize("count", [0, 1, 6, 90])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_rows_by_index(dim: int, count: int, width: int) -> None:
+    random = np.random.default_rng(count)
+    sizes, rows = ([800, width], 800) if dim == 0 else ([2, 800, width], 800)
+    index = random.integers(0, rows // 4, count)
+    x = random.integers(1, 4, sizes)
+    source = random.integers(1, 3, [*sizes[:dim], count, *sizes[dim + 1 :]])
+    at = (slice(None),) * dim
+    for name in ("float16", "float32", "int64", "uint8"):
+        kind = getattr(infinicore, name)
+        ours, updates = (infinicore.tensor(each).to(kind) for each in (x, source))
+        given = (ours, dim, infinicore.tensor(index.astype(np.int64)), updates)
+        wanted = x.copy()
+        np.add.at(wanted, (*at, index), source)
+        assert np.array_equal(infinicore.index_add(*given).numpy(force=True), wanted)
+        wanted = x.copy()
+        wanted[(*at, index)] = source
+        assert np.array_equal(infinicore.index_copy(*given).numpy(force=True), wanted)
+        wanted[(*at, index)] = 0
+        np.maximum.at(wanted, (*at, index), source)
+        made = infinicore.index_reduce(*given, "amax", include_self=False)
+        assert np.array_equal(made.numpy(force=True), wanted)
+        ours.index_add_(*given[1:])
+        wanted = x.copy()
+        np.add.at(wanted, (*at, index), source)
+        assert np.array_equal(ours.numpy(force=True), wanted)

@@ -8,6 +8,7 @@
 #include "index/fold.h"
 #include "index/offsets.h"
 #include "kernel.h"
+#include "sort/radix.h"
 #include "threads.h"
 
 namespace infini::cpu {
@@ -52,6 +53,8 @@ struct Slices {
         if (at < 0) at += rows;
         return at >= 0 && at < rows ? at : -1;
     }
+    // Whether most rows stay as they are: then the entries are sorted, not the rows counted.
+    bool few() const { return entries <= rows / 8 && rows <= std::numeric_limits<int32_t>::max(); }
     size_t grain(int64_t row_bytes) const {
         return size_t(std::max<int64_t>(1, kPiece / std::max<int64_t>(row_bytes, 1)));
     }
@@ -100,6 +103,43 @@ void fold_elements(const Slices &slices, T *output, const T *input, const T *sou
     });
 }
 
+void copy_all(void *to, const void *from, int64_t bytes) {
+    if (to == from) return;
+    const int64_t pieces = (bytes + kPiece - 1) / kPiece;
+    parallel_for(size_t(pieces), 4, [&](size_t begin, size_t end) {
+        const int64_t first = int64_t(begin) * kPiece;
+        std::memcpy(static_cast<char *>(to) + first, static_cast<const char *>(from) + first,
+                    size_t(std::min(bytes, int64_t(end) * kPiece) - first));
+    });
+}
+
+// Calls fold(outer, row, count, entry) for every row that entries select; entry(k) is the k-th of
+// them, in ascending order. `room` holds 3 * entries + 1 numbers.
+template <class F>
+void each_selected(const Slices &slices, const Indices &index, int64_t row_bytes, int64_t *room,
+                   const F &fold) {
+    using E = Entry<uint32_t>;
+    static_assert(sizeof(E) == sizeof(int64_t));
+    E *sorted = reinterpret_cast<E *>(room);
+    int64_t *starts = room + 2 * slices.entries, held = 0, runs = 0;
+    for (int64_t i = 0; i < slices.entries; ++i)
+        if (const int64_t row = slices.row(index, i); row >= 0) sorted[held++] = {uint32_t(row), i};
+    sort_entries(sorted, sorted + slices.entries, held);
+    for (int64_t k = 0; k < held; ++k)
+        if (k == 0 || sorted[k].key() != sorted[k - 1].key()) starts[runs++] = k;
+    if (runs == 0) return;
+    starts[runs] = held;
+    parallel_for(size_t(slices.outer * runs), slices.grain(row_bytes * 2 * held / runs + 64),
+                 [&](size_t begin, size_t end) {
+                     for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
+                         const int64_t first = starts[at % runs];
+                         fold(at / runs, int64_t(sorted[first].key()),
+                              starts[at % runs + 1] - first,
+                              [=](int64_t k) { return sorted[first + k].place(); });
+                     }
+                 });
+}
+
 // For every selected row: calls combine(sums, terms, n) for each of its entries, on blocks of the
 // row, then finish(sums, n, entries). Sums start with the input's row or an initial value.
 template <class T, class Combine, class Finish>
@@ -110,19 +150,19 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
     T *output = a.pointer<T>(0);
     const T *input = a.pointer<T>(1), *source = a.pointer<T>(3);
     const Indices index(slices.index_dtype, a.pointer<void>(2));
-    int64_t *first = reinterpret_cast<int64_t *>(a.workspace());
-    int64_t *order = first + slices.rows + 2;
-    group(slices, index, first, order);
-
-    const int64_t inner = slices.inner;
-    auto row = [&](int64_t at) {
-        const int64_t outer = at / slices.rows, row = at % slices.rows;
-        const int64_t begin = first[row], end = first[row + 1];
-        T *to = output + at * inner;
-        const T *from = input + at * inner;
-        if (begin == end) {
-            if (to != from) std::memcpy(to, from, size_t(inner) * sizeof(T));
-            return;
+    int64_t *room = reinterpret_cast<int64_t *>(a.workspace());
+    const int64_t inner = slices.inner, rows = slices.rows;
+    auto fold = [&](int64_t outer, int64_t row, int64_t count, const auto &entry) {
+        T *to = output + (outer * rows + row) * inner;
+        const T *from = input + (outer * rows + row) * inner;
+        if (inner == 1) {
+            S sum = start ? *start : load_element<S>(*from);
+            for (int64_t k = 0; k < count; ++k) {
+                const S term = load_element<S>(source[outer * slices.entries + entry(k)]);
+                combine(&sum, &term, 1);
+            }
+            finish(&sum, 1, count);
+            return store_element(*to, sum);
         }
         constexpr int64_t kBlock = 512;
         S sum[kBlock], term[kBlock];
@@ -132,14 +172,27 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
                 std::fill(sum, sum + n, *start);
             else
                 load_block(sum, from + i, size_t(n));
-            for (int64_t k = begin; k < end; ++k) {
-                load_block(term, source + (outer * slices.entries + order[k]) * inner + i,
+            for (int64_t k = 0; k < count; ++k) {
+                load_block(term, source + (outer * slices.entries + entry(k)) * inner + i,
                            size_t(n));
                 combine(sum, term, n);
             }
-            finish(sum, n, end - begin);
+            finish(sum, n, count);
             store_block(to + i, sum, size_t(n));
         }
+    };
+    if (slices.few()) {
+        copy_all(output, input, slices.outer * rows * inner * int64_t(sizeof(T)));
+        return each_selected(slices, index, inner * int64_t(sizeof(T)), room, fold);
+    }
+    int64_t *first = room, *order = first + rows + 2;
+    group(slices, index, first, order);
+    auto row = [&](int64_t at) {
+        const int64_t row = at % rows, begin = first[row], count = first[row + 1] - begin;
+        if (count) return fold(at / rows, row, count, [=](int64_t k) { return order[begin + k]; });
+        T *to = output + at * inner;
+        const T *from = input + at * inner;
+        if (to != from) std::memcpy(to, from, size_t(inner) * sizeof(T));
     };
     if (inner == 1) {
         int64_t *selected = order + slices.entries;  // the rows of the entries in `order`
@@ -156,6 +209,7 @@ void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
 }
 
 size_t room_of(const Slices &slices) {
+    if (slices.few()) return size_t(3 * slices.entries + 1) * sizeof(int64_t);
     return size_t(slices.rows + 2 + 2 * slices.entries) * sizeof(int64_t);
 }
 
@@ -223,7 +277,18 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
         char *output = a.pointer<char>(0);
         const char *input = a.pointer<char>(1), *source = a.pointer<char>(3);
         const Indices index(slices.index_dtype, a.pointer<void>(2));
-        int64_t *last = reinterpret_cast<int64_t *>(a.workspace());  // last entry selecting a row
+        int64_t *room = reinterpret_cast<int64_t *>(a.workspace());
+        if (slices.few()) {
+            copy_all(output, input, slices.outer * slices.rows * bytes);
+            return each_selected(
+                slices, index, bytes, room,
+                [&](int64_t outer, int64_t row, int64_t count, const auto &entry) {
+                    copy_short(output + (outer * slices.rows + row) * bytes,
+                               source + (outer * slices.entries + entry(count - 1)) * bytes,
+                               size_t(bytes));
+                });
+        }
+        int64_t *last = room;  // last entry selecting a row
         std::fill(last, last + slices.rows, -1);
         for (int64_t i = 0; i < slices.entries; ++i)
             if (const int64_t row = slices.row(index, i); row >= 0) last[row] = i;
@@ -242,7 +307,7 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
                          }
                      });
     };
-    return make_plan(run, size_t(slices.rows) * sizeof(int64_t));
+    return make_plan(run, slices.few() ? room_of(slices) : size_t(slices.rows) * sizeof(int64_t));
 }
 
 std::unique_ptr<Plan> plan_update(const Operation &operation) {
