@@ -1,5 +1,6 @@
 #include "tiny.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace infini::cpu {
@@ -12,6 +13,9 @@ constexpr int64_t kVector = int64_t(kWidth<float>);
 const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stride, float *copy) {
     const bool dense = x.col_stride == 1 && x.row_stride == columns && columns == stride;
     if (x.dtype == INFINI_DTYPE_F32 && dense) return static_cast<const float *>(x.data);
+    // What is behind the columns is multiplied too, and products of denormal numbers are slow.
+    for (int64_t i = 0; i < rows; ++i)
+        std::fill(copy + i * stride + columns, copy + (i + 1) * stride, 0.0f);
     if (x.dtype == INFINI_DTYPE_F32) {
         const auto *from = static_cast<const float *>(x.data);
         for (int64_t i = 0; i < rows; ++i)
