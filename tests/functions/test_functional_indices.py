@@ -80,3 +80,20 @@ def test_empty_bags(mode: str) -> None:
     assert np.array_equal(bags.numpy(force=True), expected)
     none = infinicore.zeros(0, dtype=infinicore.int64)
     assert F.embedding_bag(none, weight, starts * 0, mode=mode).tolist() == [[0.0, 0.0]] * 4
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("size", [1, 2, 6, 7])
+def test_bags_of_few(size: int, mode: str) -> None:
+    random = np.random.default_rng(size)
+    table = random.standard_normal((9, 5)).astype(np.float32)
+    table[3, 2] = np.nan
+    index = random.integers(0, 9, (40, size))
+    fold = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    for name, close in (("float32", 1e-6), ("bfloat16", 1e-2), ("float64", 1e-6)):
+        weight = infinicore.tensor(table).to(getattr(infinicore, name))
+        made = F.embedding_bag(infinicore.tensor(index), weight, mode=mode)
+        assert made.dtype is weight.dtype
+        wanted = fold(weight.to(infinicore.float32).numpy(force=True)[index], axis=1)
+        found = made.to(infinicore.float32).numpy(force=True)
+        np.testing.assert_allclose(found, wanted, rtol=close, atol=close)

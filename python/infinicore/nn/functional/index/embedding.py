@@ -6,6 +6,7 @@ from typing import Any
 
 import infinicore
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
@@ -58,6 +59,10 @@ def embedding(
     return rows
 
 
+_CPU = device("cpu")
+_FEW = 6  # indices of a bag whose rows are added in one map
+
+
 @function
 def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
@@ -94,6 +99,19 @@ def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor
         return result
     made: Tensor = write("one_hot", out, result)
     return made
+
+
+def _bagged(rows: Tensor, mode: str) -> Tensor:
+    """Rows [bags, size, width], folded over each bag."""
+    size = rows.shape[1]
+    if not (rows.device is _CPU and 0 < size <= _FEW):
+        operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
+        return emit(operator, rows, dim=[1], keepdim=False)  # type: ignore[no-any-return]
+    # One map over all bags, instead of a fold for each.
+    made = rows.select(1, 0)
+    for i in range(1, size):
+        made = emit("maximum" if mode == "max" else "add", made, rows.select(1, i))
+    return emit("div", made, float(size)) if mode == "mean" else made
 
 
 def _check_bags(
@@ -154,8 +172,7 @@ def embedding_bag(
     if input.ndim == 2 and offsets is not None:
         raise ValueError(f"{name}: offsets is a tensor: expected None with input of 2 dimensions")
     if input.ndim == 2 and padding_idx is None:
-        operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
-        return cast_to(emit(operator, rows, dim=[1], keepdim=False), weight.dtype)
+        return cast_to(_bagged(rows, mode), weight.dtype)
     if input.ndim == 2:
         bags, size = input.shape
         offsets = emit("mul", counting(bags, input), size)
