@@ -88,21 +88,44 @@ struct Map::Task {
         });
     }
 
+    // The slot whose elements alternate with those of slot n in memory; -1 if there is none. Both
+    // are moved together with the one that comes first.
+    int partner(size_t n) const {
+        const int other = map.partner_[n];
+        return other >= 0 && std::abs(bases[n] - bases[other]) == nest.slots[n].bytes ? other : -1;
+    }
+
     // Moves elements of a tensor to a buffer and back, with or without conversion to values.
-    void take(char *values, const Slot &slot, const char *from, int64_t n, int64_t stride) {
-        if (!map.direct_) return gather(nest.type, values, slot, from, n, stride);
+    void take(size_t n, const char *from, int64_t count, int64_t stride) {
+        const Slot &slot = nest.slots[n];
+        const int other = partner(n);
+        if (other >= 0) {
+            if (bases[n] < bases[other])
+                gather_pair(nest.type, map.direct_, buffer(n), buffer(size_t(other)), slot, from,
+                            count);
+            return;
+        }
+        if (!map.direct_) return gather(nest.type, buffer(n), slot, from, count, stride);
         with_cell(slot.bytes, [&](auto cell) {
             using E = decltype(cell);
-            copy_strided(reinterpret_cast<E *>(values), 1, reinterpret_cast<const E *>(from),
-                         stride, n);
+            copy_strided(reinterpret_cast<E *>(buffer(n)), 1, reinterpret_cast<const E *>(from),
+                         stride, count);
         });
     }
-    void give(const Slot &slot, char *to, const char *values, int64_t n, int64_t stride) {
-        if (!map.direct_) return scatter(nest.type, slot, to, values, n, stride);
+    void give(size_t n, char *to, int64_t count, int64_t stride) {
+        const Slot &slot = nest.slots[n];
+        const int other = partner(n);
+        if (other >= 0) {
+            if (bases[n] < bases[other])
+                scatter_pair(nest.type, map.direct_, slot, to, buffer(n), buffer(size_t(other)),
+                             count);
+            return;
+        }
+        if (!map.direct_) return scatter(nest.type, slot, to, buffer(n), count, stride);
         with_cell(slot.bytes, [&](auto cell) {
             using E = decltype(cell);
-            copy_strided(reinterpret_cast<E *>(to), stride, reinterpret_cast<const E *>(values), 1,
-                         n);
+            copy_strided(reinterpret_cast<E *>(to), stride, reinterpret_cast<const E *>(buffer(n)),
+                         1, count);
         });
     }
     char *buffer(size_t n) { return scratch + map.buffer_[n] * map.buffer_bytes_; }
@@ -120,7 +143,7 @@ struct Map::Task {
                 char *from = at[n] + i * stride * bytes;
                 use[n] = from;
                 if (map.access_[n] == kGather) {
-                    if (map.reads_[n]) take(buffer(n), slot, from, count, stride);
+                    if (map.reads_[n]) take(n, from, count, stride);
                     use[n] = buffer(n);
                 }
             }
@@ -128,7 +151,7 @@ struct Map::Task {
             for (size_t n : map.scattered_) {
                 const Slot &slot = nest.slots[n];
                 const int64_t stride = slot.kept[map.inner()];
-                give(slot, at[n] + i * stride * slot.bytes, buffer(n), count, stride);
+                give(n, at[n] + i * stride * slot.bytes, count, stride);
             }
         }
     }
@@ -169,11 +192,16 @@ struct Map::Task {
         const int outer = map.inner() - 1;
         const int64_t size = nest.kept.size[outer + 1];
         std::copy_n(where, outer + 1, next);
+        const int other = partner(n);
         char *memory = at[n];
         with_packed(n, rows * size, in, [&](char *packed) {
             for (int64_t left = rows; left > 0;) {
                 const int64_t some = std::min(left, nest.kept.size[outer] - next[outer]);
-                move(n, memory, packed, some, size, in);
+                if (other < 0)
+                    move(n, memory, packed, some, size, in);
+                else if (bases[n] < bases[other])
+                    move_pair(n, memory, packed, packed - buffer(n) + buffer(size_t(other)), some,
+                              size, in);
                 packed += some * size * packed_bytes(n);
                 left -= some;
                 next[outer] += some - 1;
@@ -241,6 +269,16 @@ struct Map::Task {
             else
                 unpack_rows(there, here, down, across, rows, columns);
         });
+    }
+
+    // The same for two operands that alternate, whose elements are not converted.
+    void move_pair(size_t n, char *memory, char *first, char *second, int64_t rows, int64_t columns,
+                   bool in) {
+        const Slot &slot = nest.slots[n];
+        const int64_t down = slot.kept[map.inner() - 1] * slot.bytes, step = columns * slot.bytes;
+        for (int64_t r = 0; r < rows; ++r, memory += down, first += step, second += step)
+            in ? gather_pair(nest.type, true, first, second, slot, memory, columns)
+               : scatter_pair(nest.type, true, slot, memory, first, second, columns);
     }
 
     // The arguments of a stage's functor.

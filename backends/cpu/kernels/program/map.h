@@ -36,6 +36,8 @@ private:
     void choose_tile();
     void choose_blocks();
     void choose_jumps();
+    void choose_pairs();
+    void pair(const std::vector<size_t> &slots);
 
     LoopNest nest_;
     // How blocks are formed: of one row; of several short rows, packed one after the other; tiles of
@@ -48,6 +50,7 @@ private:
     std::vector<int> buffer_, splat_;
     std::vector<char> reads_, writes_;
     std::vector<size_t> gathered_, scattered_;
+    std::vector<int> partner_;   // by slot: one that may be interleaved with it in memory, or -1
     int splats_ = 0, raw_ = -1;  // the buffer of packed elements that are not values
     int64_t block_ = 0, buffer_bytes_ = 0, tile_rows_ = 0, tile_columns_ = 0, grain_ = 0;
 };

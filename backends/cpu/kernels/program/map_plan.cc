@@ -14,6 +14,9 @@ constexpr int64_t kShortTile = 16;  // fewer rows or columns are not worth a til
 // converted anyway.
 constexpr int64_t kShortRow = 64, kShortGatheredRow = 256;
 
+// Bytes of all buffers together that stay in L1, and the elements that a call should have.
+constexpr int64_t kResident = 20 << 10, kFewest = 256;
+
 bool contains(const std::vector<int> &numbers, size_t n) {
     return std::find(numbers.begin(), numbers.end(), int(n)) != numbers.end();
 }
@@ -56,6 +59,7 @@ Map::Map(LoopNest nest) : nest_(std::move(nest)) {
     }
     choose_blocks();
     choose_jumps();
+    choose_pairs();
     repeats_ = !packed_ && !tile_;
     for (size_t n = 0; n < nest_.slots.size(); ++n)
         if (access_[n] != kUnused)
@@ -190,10 +194,14 @@ void Map::choose_blocks() {
     for (const Slot &slot : nest_.slots)
         if (direct_ && slot.kind == Slot::kTensor) unit = std::max<int64_t>(unit, slot.bytes);
     if (buffers) {
-        const int64_t bytes = kScratch / int64_t(buffers) - (packed_ || tile_ ? 2 * kSlack : 0);
+        const int64_t bytes = kScratch / int64_t(buffers) - 2 * kSlack;
         const int64_t fitting = bytes / unit / 16 * 16;
         block_ = std::min({block_, kBlock, fitting});
-        if (packed_) block_ -= block_ % nest_.kept.size[inner()];
+        if (packed_)
+            block_ -= block_ % nest_.kept.size[inner()];
+        else if (!tile_)
+            block_ =
+                std::min(block_, std::max(kFewest, kResident / int64_t(buffers) / unit / 16 * 16));
         if (tile_) {
             tile_columns_ = kTileColumns;
             // For small elements, a column of a tile consists of whole cache lines.
@@ -202,7 +210,8 @@ void Map::choose_blocks() {
         }
     }
     buffer_bytes_ = unit * (tile_ ? tile_rows_ * tile_columns_ : block_);
-    if (packed_ || tile_) buffer_bytes_ = (buffer_bytes_ + 2 * kSlack - 1) / kSlack * kSlack;
+    // One more line than elements need also keeps buffers from sharing sets of the cache.
+    buffer_bytes_ = (buffer_bytes_ + 2 * kSlack - 1) / kSlack * kSlack;
     int cost = nest_.stages.empty() ? 1 : -1;
     for (const Stage &stage : nest_.stages) cost += 1 + stage.functor->cost;
     grain_ = std::max<int64_t>(1024, 24576 / (1 + cost / 8));
@@ -221,6 +230,33 @@ void Map::choose_jumps() {
             const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
             jumps_[n].by[d] = (slot.kept[d] - back) * unit;
             back += (nest_.kept.size[d] - 1) * slot.kept[d];
+        }
+    }
+}
+
+// Operands with equal strides that may be the two parts of complex numbers; where they lie is known
+// when the map runs.
+void Map::choose_pairs() {
+    partner_.assign(nest_.slots.size(), -1);
+    if (tile_) return;
+    pair(gathered_);
+    pair(scattered_);
+}
+
+void Map::pair(const std::vector<size_t> &slots) {
+    const auto may_be_part = [&](size_t n) {
+        const Slot &slot = nest_.slots[n];
+        const bool converts = !direct_ && slot.dtype != dtype_of(nest_.type);
+        return slot.kind == Slot::kTensor && slot.kept[inner()] == 2 && reads_[n] != writes_[n] &&
+               !(packed_ && converts);
+    };
+    for (size_t i = 0; i + 1 < slots.size(); ++i) {
+        const size_t n = slots[i], m = slots[i + 1];
+        const Slot &one = nest_.slots[n], &other = nest_.slots[m];
+        if (may_be_part(n) && may_be_part(m) && one.dtype == other.dtype &&
+            std::equal(one.kept, one.kept + nest_.kept.count, other.kept)) {
+            partner_[n] = int(m), partner_[m] = int(n);
+            ++i;
         }
     }
 }

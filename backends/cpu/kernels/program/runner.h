@@ -35,6 +35,13 @@ void gather(ValueType type, void *dst, const Slot &slot, const char *src, int64_
 void scatter(ValueType type, const Slot &slot, char *dst, const void *src, int64_t n,
              int64_t stride);
 
+// The same for two tensors of one dtype whose elements alternate, from the address of the one that
+// comes first. `direct`: without conversion, as elements of the tensors' own type.
+void gather_pair(ValueType type, bool direct, void *first, void *second, const Slot &slot,
+                 const char *src, int64_t n);
+void scatter_pair(ValueType type, bool direct, const Slot &slot, char *dst, const void *first,
+                  const void *second, int64_t n);
+
 // Repeats a value for every lane of a vector.
 template <class C>
 void repeat(char *dst, C value) {
