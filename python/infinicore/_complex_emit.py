@@ -14,7 +14,16 @@ from typing import Any
 from infinicore import _core
 from infinicore._complex_parts import WHOLES, is_complex, part_type, parts
 from infinicore._dtype import bool_, dtype
-from infinicore._emit import _step, cast_to, copy, emit, result_type, take_complex, tensor_for
+from infinicore._emit import (
+    _step,
+    cast_to,
+    copy,
+    emit,
+    result_type,
+    take_complex,
+    tensor_for,
+    write_parts,
+)
 from infinicore.op._operator import Function
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
@@ -51,8 +60,7 @@ def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[s
 def joined(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its two parts."""
     made = _core.empty(real.shape, WHOLES[real.dtype._code], real.device)
-    for place, value in zip(parts(made), (real, imag), strict=True):
-        emit("rearrange", value, out=place)
+    write_parts(made, real, imag)
     return made
 
 
@@ -60,8 +68,9 @@ def emit_conj(z: Tensor) -> Tensor:
     """Conjugates; real numbers are unchanged."""
     if not z.dtype.is_complex:
         return z
-    real, imag = parts(z)
-    return joined(real, emit("neg", imag))
+    made = _core.empty(z.shape, z.dtype, z.device)
+    _step(operator_named("complex_conj"), [*parts(made), *parts(z)], {})
+    return made
 
 
 def _kind(operands: Sequence[Any]) -> dtype:

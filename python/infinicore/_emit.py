@@ -101,9 +101,14 @@ def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
 
 def _complex_constant(value: complex, kind: dtype, where: device) -> Tensor:
     made = _core.empty((), kind, where)
-    for place, part in zip(parts(made), (value.real, value.imag), strict=True):
-        _step(operator_named("cast"), [place, tensor_for(part, place.dtype, where)], {})
+    part = PARTS[kind._code]
+    write_parts(made, tensor_for(value.real, part, where), tensor_for(value.imag, part, where))
     return made
+
+
+def write_parts(target: Tensor, real: Tensor, imag: Tensor) -> None:
+    """Writes complex numbers, converted from parts of any one type."""
+    _step(operator_named("complex_from_parts"), [*parts(target), real, imag], {})
 
 
 def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
@@ -129,10 +134,8 @@ def _convert(target: Tensor, source: Tensor) -> None:
     if source.dtype.is_complex:
         imag = parts(source)[1]
     else:
-        imag = _core.constant(0, PARTS[target.dtype._code], target.device).expand(*target.shape)
-    for place, value in zip(parts(target), (real, imag), strict=True):
-        _step(cast, [place, value], {})
-    return None
+        imag = tensor_for(0, real.dtype, target.device).expand(*target.shape)
+    return write_parts(target, real, imag)
 
 
 def device_of(operands: Sequence[Any]) -> device:

@@ -218,6 +218,57 @@ def test_in_place() -> None:
     assert np.allclose(out.numpy(force=True), 2 * wanted)
 
 
+@pytest.mark.parametrize("kind", ["?", "u1", "i8", "f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("size", [0, 1, 15, 33, 3001])
+def test_conversions(kind: str, size: int) -> None:
+    x = (RANDOM.standard_normal((2, size)) * 9).astype(kind)
+    if x.dtype.kind == "c":
+        x.imag = RANDOM.standard_normal((2, size))
+    whole = infinicore.tensor(x)
+    for tensor, given in ((whole, x), (whole.T, x.T), (whole[:, 1::2], x[:, 1::2])):
+        for target, made in ((np.complex64, tensor.cfloat()), (np.complex128, tensor.cdouble())):
+            wanted = given.astype(target)
+            assert np.array_equal(made.numpy(force=True), wanted)
+            assert np.array_equal(infinicore.conj(made).numpy(force=True), wanted.conj())
+    assert whole.to(infinicore.complex32).dtype is infinicore.complex32
+
+
+# Rows that are packed, that fill blocks, and that do not; operands broadcast along each dimension.
+LAYOUTS = [(1, 5000), (40, 3), (40, 17), (7, 300), (300, 2), (3, 1025), (1, 1)]
+
+
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+@pytest.mark.parametrize(("rows", "columns"), LAYOUTS)
+def test_layouts(rows: int, columns: int, kind: Any) -> None:
+    a, b = values(rows, 2 * columns).astype(kind), values(columns, rows).astype(kind)
+    x, y = infinicore.tensor(a), infinicore.tensor(b)
+    cases = [
+        (x[:, :columns], y.T, a[:, :columns], b.T),
+        (x[:, ::2], y.T[:1], a[:, ::2], b.T[:1]),
+        (x[:, columns:], y.T[:, :1], a[:, columns:], b.T[:, :1]),
+        (x[:, :columns], x.real[:, :columns], a[:, :columns], a.real[:, :columns]),
+        (x[:, 1::2], x.imag[:, ::2], a[:, 1::2], a.imag[:, ::2]),
+        (y.T, y.T, b.T, b.T),
+    ]
+    for one, other, p, q in cases:
+        for made, wanted in ((one * other, p * q), (one - other, p - q), (-one, -p)):
+            assert np.allclose(made.numpy(force=True), wanted, rtol=1e-5, atol=1e-5)
+    # Results in views, whose neighbours stay.
+    out = infinicore.zeros(rows, 2 * columns, dtype=x.dtype, device=KIND)
+    infinicore.mul(x[:, ::2], x[:, 1::2], out=out[:, ::2])
+    wanted = np.zeros_like(a)
+    wanted[:, ::2] = a[:, ::2] * a[:, 1::2]
+    assert np.allclose(out.numpy(force=True), wanted, rtol=1e-5, atol=1e-5)
+    # The parts exchanged, in place and into parts of other numbers.
+    swapped = infinicore.complex(x.imag, x.real)
+    assert np.array_equal(swapped.numpy(force=True), a.imag + 1j * a.real)
+    x[:, :columns] = x[:, :columns].conj() + 1
+    a[:, :columns] = a[:, :columns].conj() + 1
+    x.real[:, columns:] = x.imag[:, :columns]
+    a.real[:, columns:] = a.imag[:, :columns]
+    assert np.allclose(x.numpy(force=True), a)
+
+
 def test_types_meet() -> None:
     c64, c128 = infinicore.complex64, infinicore.complex128
     single = infinicore.ones(2, dtype=c64)

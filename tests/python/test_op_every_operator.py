@@ -27,6 +27,7 @@ NEEDS_OUT = {
     "affine_grid3d": "size",
     "arange": "size",
     "broadcast_to": "size",
+    "complex_from_parts": "type",
     "deepseek_moe_with_device_ptrs": "",
     "dequantize_gguf": "type",
     "fill": "size",

@@ -58,3 +58,33 @@ def _declare(base: Operator) -> None:
 
 for _base in [each for each in REGISTRY.values() if each.options.get("complex_as") == "form"]:
     _declare(_base)
+
+
+@operator(
+    "ComplexConj(!y_real, !y_imag, x_real, x_imag)",
+    """
+    out y_real F8|F16|F32|F64 [*S]
+    out y_imag =y_real        [*S]
+    x_real     =y_real        [*S]
+    x_imag     =y_real        [*S]
+    """,
+)
+def complex_conj(x_real: Array, x_imag: Array) -> Any:
+    """Conjugates of complex numbers, given as parts."""
+    return x_real, -x_imag
+
+
+@operator(
+    "ComplexFromParts(!y_real, !y_imag, x_real, x_imag)",
+    """
+    out y_real F8|F16|F32|F64 [*S]
+    out y_imag =y_real        [*S]
+    x_real     PLAIN          [*S]
+    x_imag     =x_real        [*S]
+    """,
+    rounds=True,
+)
+def complex_from_parts(x_real: Array, x_imag: Array) -> Any:
+    """Complex numbers from tensors of their parts, converted as by `cast`. A back end can write
+    both parts together, which two copies cannot."""
+    return x_real, x_imag
