@@ -179,3 +179,40 @@ def test_sums_overflow_where_running_sums_do(kind: str) -> None:
     x[50] = math.inf
     made = infinicore.cumsum(x, 0).double().tolist()
     assert made[:50] == running[:50] and all(math.isinf(each) for each in made[50:])
+
+
+def _wrapped(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def test_quotients_of_large_integers() -> None:
+    """Below 2^51 they are divided as doubles, eight at a time."""
+    edges = [0, 1, 2, 3, 7, 100, 2**31, 2**50 - 1, 2**51 - 1, 2**51, 2**51 + 1, 2**53 + 1, 2**62]
+    edges += [-x for x in edges] + [2**63 - 1, -(2**63)]
+    pairs = list(itertools.product(edges, repeat=2))
+    pairs.sort(key=lambda pair: max(map(abs, pair)))  # vectors of small numbers, then of large ones
+    for kept in (pairs, [(a, b) for a, b in pairs for _ in range(16)]):
+        a, b = (np.array(each, np.int64) for each in zip(*kept, strict=True))
+        x, y = put(ref.Tensor(a)), put(ref.Tensor(b))
+        made = {
+            "floor": infinicore.floor_divide(x, y),
+            "trunc": infinicore.div(x, y, rounding_mode="trunc"),
+            "remainder": infinicore.remainder(x, y),
+            "fmod": infinicore.fmod(x, y),
+            "gcd": infinicore.gcd(x, y),
+            "lcm": infinicore.lcm(x, y),
+        }
+        got = {name: ref.of(each).array.tolist() for name, each in made.items()}
+        for i, (p, q) in enumerate(kept):
+            sign = -1 if (p < 0) != (q < 0) else 1
+            trunc = sign * (abs(p) // abs(q)) if q else 0
+            wanted = {
+                "floor": p // q if q else 0,
+                "trunc": trunc,
+                "remainder": p % q if q else 0,
+                "fmod": p - trunc * q if q else 0,
+                "gcd": math.gcd(p, q),
+                "lcm": math.lcm(p, q),
+            }
+            for name, value in wanted.items():
+                assert got[name][i] == _wrapped(value), (name, p, q)

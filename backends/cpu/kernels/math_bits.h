@@ -79,6 +79,11 @@ INFINI_SIMD std::make_unsigned_t<T> size_of(T x) {
     using U = std::make_unsigned_t<T>;
     return x < 0 ? U(0) - U(x) : U(x);
 }
+template <class T>
+INFINI_SIMD T lcm_integer(T p, T q) {
+    const auto first = size_of(p), second = size_of(q), divisor = std::gcd(first, second);
+    return divisor ? T(first / divisor * second) : T(0);
+}
 }  // namespace detail
 
 template <class V>
@@ -88,12 +93,7 @@ INFINI_SIMD V gcd(V a, V b) {
 }
 template <class V>
 INFINI_SIMD V lcm(V a, V b) {
-    using T = Element<V>;
-    return each(a, b, [](T p, T q) {
-        const auto first = detail::size_of(p), second = detail::size_of(q);
-        const auto divisor = std::gcd(first, second);
-        return divisor ? T(first / divisor * second) : T(0);
-    });
+    return each(a, b, [](auto p, auto q) { return detail::lcm_integer(p, q); });
 }
 
 }  // namespace infini::cpu
