@@ -183,6 +183,35 @@ def test_nextafter_to_the_bit(make: Maker, dtype: str) -> None:
     trial(make, "nextafter", dtype, rules)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_nextafter_of_bits(dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    limits = torch.finfo(kind)
+    some = [0.0, -0.0, 1, -1, 2, 0.1, limits.max, -limits.max, limits.tiny, np.inf, -np.inf, np.nan]
+    x = torch.tensor([*some, limits.smallest_normal, 1 - limits.eps], dtype=kind)
+    x = torch.cat([x, torch.tensor([1, -32767, 3, 127], dtype=torch.int16).view(kind)])
+    a, b = (each.reshape(-1) for each in torch.meshgrid(x, x, indexing="ij"))
+    bits = [each.contiguous().view(torch.int16).numpy() for each in (a, b)]
+    infinity = 0x7C00 if kind is torch.float16 else 0x7F80
+    made = torch.from_numpy(call("nextafter_bits", *bits, infinity=infinity)[0].astype("i2"))
+    ours, theirs = made.view(kind), torch.nextafter(a, b)
+    assert torch.equal(ours.isnan(), theirs.isnan())
+    known = ~theirs.isnan()
+    assert torch.equal(made[known], theirs.view(torch.int16)[known])
+
+
+def test_parts_of_complex_numbers() -> None:
+    x, y = (values(50, seed=seed) for seed in range(2))
+    theirs = torch.conj_physical(torch.complex(*tensors([x, y])))
+    for ours, part in zip(call("complex_conj", x, y), (theirs.real, theirs.imag), strict=True):
+        assert np.array_equal(ours, part)
+    theirs = torch.complex(*tensors([x, y]))
+    for ours, part in zip(
+        call("complex_from_parts", x, y), (theirs.real, theirs.imag), strict=True
+    ):
+        assert np.array_equal(ours, part)
+
+
 @pytest.mark.parametrize("dtype", ["F16", "BF16", "F32", "F64"])
 @pytest.mark.parametrize("name", ["frexp", "signbit", "neg", "abs", "trunc", "ceil", "round"])
 def test_parts_to_the_bit(make: Maker, name: str, dtype: str) -> None:

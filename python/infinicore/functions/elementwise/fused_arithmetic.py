@@ -8,7 +8,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import bfloat16, category, float16, float64, int16, int64
-from infinicore._emit import _step, emit, placed, result_type, tensor_for
+from infinicore._emit import _step, device_of, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions.matmul.addmm import _added, _grown
@@ -120,17 +120,10 @@ def nextafter(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     if kind not in (float16, bfloat16):
         return emit("nextafter", input, other, out=out)
     # Adjacent floats differ by 1 in their bit patterns, which increase away from zero.
-    shape = broadcast([tuple(each.shape) for each in (input, other)])
-    a, b = (tensor_for(e, kind, e.device).expand(*shape).contiguous() for e in (input, other))
-    bits, to = a.view(int16), b.view(int16)
-    least = emit("bitwise_or", emit("bitwise_and", to, -(2**15)), 1)
-    grows = emit("equal", emit("less", a, b), emit("greater", a, 0.0))
-    beside = emit("where", grows, emit("add", bits, 1), emit("sub", bits, 1))
-    beside = emit("where", emit("equal", a, 0.0), least, beside)
-    beside = emit("where", emit("equal", a, b), to, beside)
-    has_nan = emit("logical_or", emit("isnan", a), emit("isnan", b))
-    made = _core.empty(shape, kind, a.device)
-    emit("where", has_nan, emit("add", a, b).view(int16), beside, out=made.view(int16))
+    where = device_of((input, other))
+    a, b = (tensor_for(each, kind, where).view(int16) for each in (input, other))
+    made = emit("nextafter_bits", a, b, infinity=0x7C00 if kind is float16 else 0x7F80)
+    made = made.view(kind)
     return placed("nextafter", made, out)
 
 

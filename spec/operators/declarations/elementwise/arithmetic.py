@@ -131,6 +131,25 @@ def nextafter(a: Array, b: Array, *, dtypes: dict[str, str]) -> Array:
     return fn.nextafter(a, b, dtypes["c"])
 
 
+@operator(
+    "NextafterBits(!c, a, b, int infinity)",
+    """
+    out c I16 [*S]
+    a     =c  [*S]
+    b     =c  [*S]
+    """,
+)
+def nextafter_bits(a: Array, b: Array, *, infinity: int) -> Array:
+    """nextafter of 16-bit floats, given as the bits of a sign, an exponent and a fraction.
+    `infinity`: the bits of infinity; NaN are above them."""
+    size_a, size_b = a & 0x7FFF, b & 0x7FFF
+    from_, to = fn.where(a < 0, -size_a, size_a), fn.where(b < 0, -size_b, size_b)
+    shrinks = fn.differ(from_ < to, a > 0)
+    beside = fn.where(fn.equal(size_a, 0), (b & -0x8000) | 1, a + fn.where(shrinks, -1, 1))
+    result = fn.where(fn.equal(from_, to), b, beside)
+    return fn.where(size_a > infinity, a, fn.where(size_b > infinity, b, result))
+
+
 @operator("Gcd(!c, a, b)", BINARY_INTEGERS, public="gcd(input, other)")
 def gcd(a: Array, b: Array) -> Array:
     """The greatest common divisor, not negative; gcd(0, 0) is 0."""
