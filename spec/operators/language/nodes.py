@@ -28,7 +28,7 @@ _EXACT = _BITS | {"maximum", "minimum", "fmax", "fmin", "rshift", "fmod", "mod"}
 _WRAPPING = _BITS | {"add", "sub", "mul", "neg", "bitnot"}
 # Functions whose result is an argument, perhaps with another sign, or a whole number close to it.
 _SELECTING = TRUTHS | {"where", "absolute", "neg", "maximum", "minimum", "fmax", "fmin"}
-_SELECTING |= {"floor", "ceil", "trunc", "nearest"}
+_SELECTING |= {"floor", "ceil", "trunc", "nearest", "copysign"}
 
 
 class FlatNode(NamedTuple):
