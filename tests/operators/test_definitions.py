@@ -32,6 +32,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "quickgelu": lambda x: x * torch.sigmoid(1.702 * x),
     "softsign": F.softsign,
     "tanhshrink": F.tanhshrink,
+    **{name: getattr(torch.special, name) for name in ("erfcx", "log_ndtr", "ndtri")},
 }
 _WORDS = "add sub mul floor_divide fmod fmin hypot logaddexp logaddexp2"
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -302,6 +303,13 @@ def test_polynomials(kind: int) -> None:
     same(call("orthogonal_polynomial", x, degree, kind=kind)[0], theirs, rtol=1e-9, atol=1e-9)
 
 
+def test_trigamma() -> None:
+    x = np.concatenate([np.abs(WILD), values(2000, scale=9.0), [-0.5, -20.25, 1e-3]])
+    same(call("trigamma", x)[0], torch.polygamma(1, torch.from_numpy(x)), rtol=2e-9)
+    (ours,) = call("trigamma", np.array([0.0, -1.0, -7.0, -1e300, math.nan]))
+    assert np.isinf(ours[:4]).all() and np.isnan(ours[4])  # torch: 1 over the sine of about pi n
+
+
 def test_special_functions_of_two_arguments() -> None:
     x, y = (np.abs(some) + 0.1 for some in (values(50, scale=9.0), values(50, seed=1, scale=9.0)))
     tx, ty = tensors([x, y])
@@ -313,4 +321,5 @@ def test_special_functions_of_two_arguments() -> None:
 def test_every_definition_was_compared(request: pytest.FixtureRequest) -> None:
     if not any("test_binary" in item.name for item in request.session.items):
         pytest.skip("only some tests of this file run")
-    assert not uncompared("elementwise", "activation", "special", "reduction", "norm")
+    modules = ("elementwise", "activation", "normal", "special", "reduction", "norm")
+    assert not uncompared(*modules)

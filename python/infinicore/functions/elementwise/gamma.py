@@ -96,9 +96,6 @@ def _cotangent_derivative(n: int) -> list[float]:
 def _cotangent_terms(n: int, x: Tensor) -> Tensor:
     """The n-th derivative of pi cot(pi x) over n!."""
     r = emit("sub", x, emit("round", x))
-    if n == 1:  # a sine takes less time than a tangent
-        ratio = emit("div", math.pi, emit("sin", emit("mul", r, math.pi)))
-        return emit("neg", emit("mul", ratio, ratio))  # type: ignore[no-any-return]
     # cot(pi r) is exactly 0 at halves, where even derivatives are small differences.
     is_near = emit("less", emit("abs", r), 0.25)
     half = emit("copysign", tensor_for(0.5, x.dtype, x.device), r)
@@ -148,6 +145,8 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     kind = floats(input).dtype
     if n == 0:
         return cast_to(emit("digamma", wide_floats(input)), kind)
+    if n == 1:
+        return emit("trigamma", cast_to(input, kind))  # type: ignore[no-any-return]
     x = cast_to(cast_to(input, kind), float64)
     if n < 32:
         made = _polygamma_terms(n, x, kind is not float64)

@@ -1,0 +1,128 @@
+"""The normal distribution, the scaled error function, and the derivative of digamma. They are
+computed in F64: the formulas lose digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from ...language import expression as fn
+from ...language.expression import Array
+from ...language.model import operator
+from .elementwise import UNARY
+
+_ROOT = math.sqrt(0.5)
+_BEGIN, _LEVELS = 3.5, 32  # of the continued fraction
+
+
+def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """The highest power comes last."""
+    made: Any = coefficients[-1]
+    for each in coefficients[-2::-1]:
+        made = made * x + each
+    return made
+
+
+def _fraction() -> tuple[list[float], list[float]]:
+    """1 + (1/2) u / (1 + (2/2) u / (1 + ...)) as a quotient of polynomials in u."""
+    top, bottom = [Fraction(1)], [Fraction(1)]
+    for k in range(_LEVELS, 0, -1):
+        shifted = [Fraction(0), *(Fraction(k, 2) * each for each in bottom)]
+        length = max(len(top), len(shifted))
+        padded = [[*some, *[Fraction(0)] * (length - len(some))] for some in (top, shifted)]
+        top, bottom = [a + b for a, b in zip(*padded, strict=True)], top
+    return [float(each) for each in top], [float(each) for each in bottom]
+
+
+_TOP, _BOTTOM = _fraction()
+
+
+def _scaled_erfc(x: Any) -> Any:
+    """By its definition for small x, by a continued fraction above."""
+    near = fn.exp(x * x) * fn.erfc(x)
+    far = fn.maximum(x, _BEGIN)
+    u = 1.0 / (far * far)
+    fraction = _polynomial(u, _BOTTOM) / (_polynomial(u, _TOP) * far * math.sqrt(math.pi))
+    return fn.where(x < _BEGIN, near, fraction)
+
+
+@operator("Erfcx(!y, x)", UNARY, wide=True)
+def erfcx(x: Array) -> Array:
+    """e^(x^2) erfc(x), which does not vanish for large x."""
+    return _scaled_erfc(x)
+
+
+@operator("LogNdtr(!y, x)", UNARY, wide=True)
+def log_ndtr(x: Array) -> Array:
+    """The logarithm of the probability that a normal variable is below x."""
+    scaled = _scaled_erfc(fn.maximum(x * -_ROOT, 0.0))
+    low = fn.log(scaled * 0.5) - x * x * 0.5
+    high = fn.log1p(fn.erfc(x * _ROOT) * -0.5)
+    return fn.where(x < -1.0, low, high)
+
+
+# Quotients of polynomials (Wichura, 1988) for r - 1.6 and r - 5, the highest power last.
+_TAILS = {
+    1.6: (
+        (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550,
+         3.64784832476320460504, 1.27045825245236838258, 2.41780725177450611770e-1,
+         2.27238449892691845833e-2, 7.74545014278341407640e-4),
+        (1.0, 2.05319162663775882187, 1.67638483018380384940, 6.89767334985100004550e-1,
+         1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+         1.05075007164441684324e-9),
+    ),
+    5.0: (
+        (6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580,
+         2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+         2.71155556874348757815e-5, 2.01033439929228813265e-7),
+        (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+         7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+         2.04426310338993978564e-15),
+    ),
+}  # fmt: skip
+
+
+@operator("Ndtri(!y, x)", UNARY, wide=True)
+def ndtri(x: Array) -> Array:
+    """The quantile of the normal distribution: -inf at 0, inf at 1, NaN outside."""
+    # Around 1/2 by the inverse of erf; the lower tail as a function of r, and the upper one by
+    # symmetry.
+    q = fn.minimum(x, 1.0 - x)
+    r = fn.sqrt(-fn.log(q))
+    near, far = (
+        _polynomial(r - at, top) / _polynomial(r - at, bottom)
+        for at, (top, bottom) in _TAILS.items()
+    )
+    tail = fn.where(r <= 5.0, near, far)
+    tail = fn.where(x < 0.5, -tail, tail)
+    middle = fn.erfinv(x * 2.0 - 1.0) * math.sqrt(2)
+    made = fn.where(q < 0.075, tail, middle)
+    made = fn.where(fn.equal(x, 0.0), -math.inf, made)
+    return fn.where(fn.equal(x, 1.0), math.inf, made)
+
+
+# B_2k, from k = 1 on.
+_BERNOULLI = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6),
+    *(-3617 / 510, 43867 / 798, -174611 / 330),
+)
+_SUMMED = 8  # terms before the asymptotic series
+
+
+@operator("Trigamma(!y, x)", UNARY, wide=True)
+def trigamma(x: Array) -> Array:
+    """The derivative of digamma; inf at 0 and at negative integers."""
+    below = x < 0.0
+    y = fn.where(below, 1.0 - x, x)
+    made: Any = 0.0
+    for k in range(_SUMMED):
+        inverse = 1.0 / (y + k)
+        made = made + inverse * inverse
+    inverse = 1.0 / (y + _SUMMED)
+    u = inverse * inverse
+    made = made + inverse * (1.0 + inverse * 0.5 + u * _polynomial(u, _BERNOULLI))
+    ratio = math.pi / fn.sin((x - fn.nearest(x)) * math.pi)
+    made = fn.where(below, ratio * ratio - made, made)
+    return fn.where(fn.both(x <= 0.0, fn.equal(x, fn.floor(x))), math.inf, made)
