@@ -1,5 +1,4 @@
-"""The normal distribution, the scaled error function, and the derivative of digamma. They are
-computed in F64: the formulas lose digits."""
+"""The normal distribution, the scaled error function, and the derivative of digamma."""
 
 from __future__ import annotations
 
@@ -48,13 +47,13 @@ def _scaled_erfc(x: Any) -> Any:
     return fn.where(x < _BEGIN, near, fraction)
 
 
-@operator("Erfcx(!y, x)", UNARY, wide=True)
+@operator("Erfcx(!y, x)", UNARY, wide=True)  # in F32 the exponential would lose digits
 def erfcx(x: Array) -> Array:
     """e^(x^2) erfc(x), which does not vanish for large x."""
     return _scaled_erfc(x)
 
 
-@operator("LogNdtr(!y, x)", UNARY, wide=True)
+@operator("LogNdtr(!y, x)", UNARY)
 def log_ndtr(x: Array) -> Array:
     """The logarithm of the probability that a normal variable is below x."""
     scaled = _scaled_erfc(fn.maximum(x * -_ROOT, 0.0))
@@ -63,7 +62,16 @@ def log_ndtr(x: Array) -> Array:
     return fn.where(x < -1.0, low, high)
 
 
-# Quotients of polynomials (Wichura, 1988) for r - 1.6 and r - 5, the highest power last.
+# Quotients of polynomials (Wichura, 1988), the highest power last: around 1/2 of
+# 0.425^2 - (x - 1/2)^2, in the tails of r - 1.6 and r - 5.
+_MIDDLE = (
+    (3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3,
+     1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
+     3.3430575583588128105e4, 2.5090809287301226727e3),
+    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4,
+     5.2264952788528545610e3),
+)  # fmt: skip
 _TAILS = {
     1.6: (
         (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550,
@@ -84,21 +92,19 @@ _TAILS = {
 }  # fmt: skip
 
 
-@operator("Ndtri(!y, x)", UNARY, wide=True)
+@operator("Ndtri(!y, x)", UNARY)
 def ndtri(x: Array) -> Array:
     """The quantile of the normal distribution: -inf at 0, inf at 1, NaN outside."""
-    # Around 1/2 by the inverse of erf; the lower tail as a function of r, and the upper one by
-    # symmetry.
-    q = fn.minimum(x, 1.0 - x)
+    q, apart = fn.minimum(x, 1.0 - x), x - 0.5
+    inside = 0.180625 - apart * apart
+    middle = [_polynomial(inside, each) for each in _MIDDLE]
+    # The lower tail is a function of r, and the upper one is symmetric to it.
     r = fn.sqrt(-fn.log(q))
-    near, far = (
-        _polynomial(r - at, top) / _polynomial(r - at, bottom)
-        for at, (top, bottom) in _TAILS.items()
-    )
-    tail = fn.where(r <= 5.0, near, far)
-    tail = fn.where(x < 0.5, -tail, tail)
-    middle = fn.erfinv(x * 2.0 - 1.0) * math.sqrt(2)
-    made = fn.where(q < 0.075, tail, middle)
+    near, far = ([_polynomial(r - at, each) for each in both] for at, both in _TAILS.items())
+    top, bottom = (fn.where(r <= 5.0, *each) for each in zip(near, far, strict=True))
+    top = fn.where(x < 0.5, -top, top)
+    in_tail = q < 0.075
+    made = fn.where(in_tail, top, apart * middle[0]) / fn.where(in_tail, bottom, middle[1])
     made = fn.where(fn.equal(x, 0.0), -math.inf, made)
     return fn.where(fn.equal(x, 1.0), math.inf, made)
 
