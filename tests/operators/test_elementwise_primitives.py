@@ -19,7 +19,7 @@ from .second_opinion import WILD, call, np, pairs, same, tensors, torch, uncompa
 
 _WORDS = """
     abs neg sign sqrt rsqrt exp exp2 expm1 log log2 sin cos cosh acosh atan lgamma ceil round trunc
-    isnan isinf signbit logical_not
+    isnan isinf signbit logical_not logit
 """
 UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(torch, name) for name in _WORDS.split()}
 _WORDS = """
@@ -29,6 +29,7 @@ _WORDS = """
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(torch, name) for name in _WORDS.split()},
     "not_equal": torch.ne,
+    "trunc_divide": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
 }
 _WORDS = "gcd lcm bitwise_and bitwise_or bitwise_xor bitwise_left_shift maximum minimum fmax pow"
 OF_INTEGERS = {name: getattr(torch, name) for name in f"{_WORDS} remainder mul sub fmod".split()}

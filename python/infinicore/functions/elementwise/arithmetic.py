@@ -85,7 +85,7 @@ def _quotient(input: Tensor, other: Tensor, rounding_mode: str | None, out: Any)
     if rounding_mode != "trunc":
         raise ValueError(f"div: rounding_mode is {rounding_mode!r}: expected 'floor' or 'trunc'")
     if category(result_type(input, other)) == 2:
-        return emit("trunc", emit("div", input, other), out=out)
+        return emit("trunc_divide", input, other, out=out)
     # Exact for integers: the remainder has the sign of the dividend.
     return emit("floor_divide", emit("sub", input, emit("fmod", input, other)), other, out=out)
 

@@ -161,7 +161,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor
     input = floats(input)
     if eps is not None:
         input = emit("minimum", emit("maximum", input, eps), 1 - eps)
-    return emit("log", emit("div", input, emit("sub", 1.0, input)), out=out)
+    return emit("logit", input, out=out)
 
 
 @function

@@ -66,6 +66,12 @@ def remainder(a: Array, b: Array) -> Array:
     return a % b
 
 
+@operator("TruncDivide(!c, a, b)", BINARY)
+def trunc_divide(a: Array, b: Array) -> Array:
+    """The quotient without its fraction."""
+    return fn.trunc(a / b)
+
+
 @operator("Pow(!c, a, b)", BINARY_WITH_INTEGERS, complex_as="form")
 def pow(a: Array, b: Array) -> Array:
     """a to the power of b. Negative powers of integers are rounded to 0."""

@@ -50,6 +50,12 @@ def log2(x: Array) -> Array:
     return fn.log2(x)
 
 
+@operator("Logit(!y, x)", UNARY)
+def logit(x: Array) -> Array:
+    """log(x / (1 - x)); NaN outside of [0, 1]."""
+    return fn.log(x / (1.0 - x))
+
+
 @operator("Sin(!y, x)", UNARY, public="sin(input)", complex_as="form")
 def sin(x: Array) -> Array:
     """The sine."""
