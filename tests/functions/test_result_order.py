@@ -25,6 +25,7 @@ def test_one_input(name: str, dtype: ic.dtype) -> None:
 
 def test_several_inputs() -> None:
     x = transposed(ic.float32)
+    assert ic.nn.functional.leaky_relu(x).stride() == (1, 70)
     plain = x.contiguous()
     assert (x + x).stride() == (x * 2).stride() == (x > x).stride() == (1, 70)
     assert (x + x[:, :1]).stride() == (1, 70)

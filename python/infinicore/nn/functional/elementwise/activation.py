@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore import _core
 from infinicore._device import device
 from infinicore._dtype import category
-from infinicore._emit import emit
+from infinicore._emit import emit, ordered_strides
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
@@ -48,6 +49,9 @@ def leaky_relu(
     """
     target = input if inplace else out
     if category(input.dtype) == 2:
+        order = ordered_strides(input.shape, [input])
+        if target is None and order is not None:
+            target = _core.empty(input.shape, input.dtype, input.device, order)
         return emit("prelu", input, float(negative_slope), out=target)
     scaled = emit("mul", input, float(negative_slope))
     return emit("where", emit("greater", input, 0.0), input, scaled, out=target)
