@@ -97,6 +97,33 @@ def _split(operand: Any, kind: dtype, where: Any) -> tuple[Tensor, Tensor]:
 # ---- Elementwise --------------------------------------------------------------------------------
 
 
+def _is_whole(operand: Any, first: Any) -> bool:
+    return (
+        isinstance(operand, Tensor)
+        and operand.dtype is first.dtype
+        and operand.dtype.is_complex
+        and operand.shape == first.shape
+        and operand.is_contiguous()
+    )
+
+
+def _alternating(z: Tensor) -> Tensor:
+    """A view of both parts of contiguous complex numbers."""
+    shape, kind = (*z.shape, 2), part_type(z.dtype)
+    if not z.numel():
+        return _core.empty(shape, kind, z.device)
+    return _core.view_as(z, shape, [*(2 * step for step in z.stride()), 1], 0, kind)
+
+
+def _linear(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """Each part by itself: of contiguous tensors of one type both in one tensor."""
+    if not all(_is_whole(each, operands[0]) for each in operands):
+        return _map(this, operands, values)
+    made = _core.empty(operands[0].shape, operands[0].dtype, operands[0].device)
+    _step(this, list(map(_alternating, (made, *operands))), {})
+    return made
+
+
 def _map(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
     """By the operator's complex form."""
     kind, where = _kind(operands), _device(operands)
@@ -331,7 +358,13 @@ def _pad(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 # Chosen by the operator's declaration.
-_WAYS = {"form": _map, "parts": _partwise, "product": _product, "truths": _logical}
+_WAYS = {
+    "form": _map,
+    "linear": _linear,
+    "parts": _partwise,
+    "product": _product,
+    "truths": _logical,
+}
 _HANDLERS: dict[str, Callable[..., Any]] = {
     "addcdiv": _addcdiv,
     "addcmul": _addcmul,

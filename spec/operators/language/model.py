@@ -227,7 +227,8 @@ def operator(
     attributes that may be left out in Python -> what they are then; `sizes`, symbols that the
     inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64.
     `complex_as`, what becomes of complex operands: "form", an operator `complex_<name>` is made of
-    the definition; "parts", each part by itself; "product", four products of parts; "truths",
+    the definition; "linear", the same, but contiguous tensors are given as twice as many real
+    numbers; "parts", each part by itself; "product", four products of parts; "truths",
     whether they are 0."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ def abs(x: Array) -> Array:
     return fn.absolute(x)
 
 
-@operator("Neg(!y, x)", UNARY_NUMBERS, complex_as="form")
+@operator("Neg(!y, x)", UNARY_NUMBERS, complex_as="linear")
 def neg(x: Array) -> Array:
     """-x."""
     return -x

@@ -56,7 +56,8 @@ def _declare(base: Operator) -> None:
     operator(f"Complex{base.c_name}({parameters})", "\n".join(lines))(form)
 
 
-for _base in [each for each in REGISTRY.values() if each.options.get("complex_as") == "form"]:
+_FORMS = ("form", "linear")
+for _base in [each for each in REGISTRY.values() if each.options.get("complex_as") in _FORMS]:
     _declare(_base)
 
 

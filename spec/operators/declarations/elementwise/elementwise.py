@@ -183,13 +183,13 @@ def mul_scalar(x: Array, *, alpha: float) -> Array:
 # ---- Two operands -------------------------------------------------------------------------------
 
 
-@operator("Add(!c, a, b)", BINARY_ALL, complex_as="form")
+@operator("Add(!c, a, b)", BINARY_ALL, complex_as="linear")
 def add(a: Array, b: Array) -> Array:
     """a + b. Integers wrap around; with BOOL, whether one is true."""
     return a + b
 
 
-@operator("Sub(!c, a, b)", BINARY_WITH_INTEGERS, complex_as="form")
+@operator("Sub(!c, a, b)", BINARY_WITH_INTEGERS, complex_as="linear")
 def sub(a: Array, b: Array) -> Array:
     """a - b. Integers wrap around."""
     return a - b
