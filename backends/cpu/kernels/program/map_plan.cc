@@ -14,9 +14,6 @@ constexpr int64_t kShortTile = 16;  // fewer rows or columns are not worth a til
 // converted anyway.
 constexpr int64_t kShortRow = 64, kShortGatheredRow = 256;
 
-// Bytes of all buffers together that stay in L1, and the elements that a call should have.
-constexpr int64_t kResident = 20 << 10, kFewest = 256;
-
 bool contains(const std::vector<int> &numbers, size_t n) {
     return std::find(numbers.begin(), numbers.end(), int(n)) != numbers.end();
 }
@@ -194,14 +191,10 @@ void Map::choose_blocks() {
     for (const Slot &slot : nest_.slots)
         if (direct_ && slot.kind == Slot::kTensor) unit = std::max<int64_t>(unit, slot.bytes);
     if (buffers) {
-        const int64_t bytes = kScratch / int64_t(buffers) - 2 * kSlack;
+        const int64_t bytes = kScratch / int64_t(buffers) - (packed_ || tile_ ? 2 * kSlack : 0);
         const int64_t fitting = bytes / unit / 16 * 16;
         block_ = std::min({block_, kBlock, fitting});
-        if (packed_)
-            block_ -= block_ % nest_.kept.size[inner()];
-        else if (!tile_)
-            block_ =
-                std::min(block_, std::max(kFewest, kResident / int64_t(buffers) / unit / 16 * 16));
+        if (packed_) block_ -= block_ % nest_.kept.size[inner()];
         if (tile_) {
             tile_columns_ = kTileColumns;
             // For small elements, a column of a tile consists of whole cache lines.
@@ -210,8 +203,7 @@ void Map::choose_blocks() {
         }
     }
     buffer_bytes_ = unit * (tile_ ? tile_rows_ * tile_columns_ : block_);
-    // One more line than elements need also keeps buffers from sharing sets of the cache.
-    buffer_bytes_ = (buffer_bytes_ + 2 * kSlack - 1) / kSlack * kSlack;
+    if (packed_ || tile_) buffer_bytes_ = (buffer_bytes_ + 2 * kSlack - 1) / kSlack * kSlack;
     int cost = nest_.stages.empty() ? 1 : -1;
     for (const Stage &stage : nest_.stages) cost += 1 + stage.functor->cost;
     grain_ = std::max<int64_t>(1024, 24576 / (1 + cost / 8));
