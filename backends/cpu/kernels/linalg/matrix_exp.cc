@@ -148,13 +148,17 @@ std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation) {
         room.take<char>(int64_t(exponential.kernels.blocks.bytes()));
         return true;
     };
+    auto in_type = [=](const Arguments *a, int64_t i, Room &room) {
+        return x.dtype == INFINI_DTYPE_F64 ? by_blocks(double(), a, i, room)
+                                           : by_blocks(float(), a, i, room);
+    };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
         x.load(room, a.pointer<void>(1), i);
         Exponential<double, OwnKernels>{n, {n}}.run(room);
         y.store(a.pointer<void>(0), i, room);
     };
-    return plan_with_blocks(x.count(), n >= kBlocksFrom, by_dtype(x, by_blocks), doubles,
-                            10 * n * n * (n + 8), body);
+    return plan_with_blocks(x.count(), n >= kBlocksFrom, in_type, doubles, 10 * n * n * (n + 8),
+                            body);
 }
 
 INFINI_KERNEL("matrix_exp", plan_matrix_exp);
