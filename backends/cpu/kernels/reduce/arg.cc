@@ -171,8 +171,23 @@ void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_
     for (int64_t i = 0; i < n; ++i) out[i] = {best[i], begin + index[i]};
 }
 
+// Of rows of one element.
+std::unique_ptr<Plan> plan_zeros(const Offsets &to) {
+    return make_plan([=](const Arguments &a) {
+        parallel_for(size_t(to.count()), 16384, [&](size_t begin, size_t end) {
+            int64_t at[kTile];
+            for (int64_t first = int64_t(begin); first < int64_t(end); first += kTile) {
+                const int64_t n = std::min(kTile, int64_t(end) - first);
+                to.fill(first, n, at);
+                for (int64_t i = 0; i < n; ++i) a.pointer<int64_t>(0)[at[i]] = 0;
+            }
+        });
+    });
+}
+
 template <class C>
 std::unique_ptr<Plan> plan_as(const Arg &arg) {
+    if (arg.folded.total == 1) return plan_zeros(arg.to);
     const int64_t width = arg.across ? kTile : 1, work = arg.folded.total * width / arg.pieces;
     const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)));
     auto run = [=](const Arguments &a) {
