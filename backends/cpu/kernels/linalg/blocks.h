@@ -174,7 +174,7 @@ private:
             *top = pivot;
             for (int64_t j = 1; j < n - k; ++j) top[j] /= pivot;
             for (int64_t i = 1; i < n - k; ++i)
-                subtract(a.row(k + i) + k + i, top + i, top[i], n - k - i);
+                add_scaled(a.row(k + i) + k + i, top + i, -top[i], n - k - i);
         }
         return true;
     }
@@ -236,13 +236,10 @@ private:
             if (value == 0) continue;
             for (int64_t i = k + 1; i < rows; ++i) column[i] /= value;
             for (int64_t j = k + 1; j < columns; ++j)
-                subtract(panel + j * pitch + k + 1, column + k + 1, panel[j * pitch + k],
-                         rows - k - 1);
+                add_scaled(panel + j * pitch + k + 1, column + k + 1, -panel[j * pitch + k],
+                           rows - k - 1);
         }
         Matrices::transpose<T>(bytes(a.data), a.pitch, bytes(panel), pitch, columns, rows);
-    }
-    static void subtract(T *__restrict y, const T *__restrict x, T factor, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) y[i] -= factor * x[i];
     }
     // The index of the first element of the largest size.
     static int64_t largest(const T *x, int64_t n) {

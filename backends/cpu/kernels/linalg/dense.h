@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "convert.h"
 #include "copy/transpose.h"
@@ -189,21 +190,24 @@ bool is_finite(const T *x, int64_t n) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-inline double dot(const double *a, const double *b, int64_t n) {
-    constexpr int64_t kStep = int64_t(kWidth<double>);
-    F64 sum = broadcast<F64>(0), more = sum;
+template <class T>
+T dot(const T *a, const T *b, int64_t n) {
+    using V = Vec<T>;
+    constexpr int64_t kStep = int64_t(kWidth<T>);
+    V sum = broadcast<V>(T(0)), more = sum;
     int64_t i = 0;
     for (; i + 2 * kStep <= n; i += 2 * kStep) {
-        sum = fma(load<F64>(a + i), load<F64>(b + i), sum);
-        more = fma(load<F64>(a + i + kStep), load<F64>(b + i + kStep), more);
+        sum = fma(load<V>(a + i), load<V>(b + i), sum);
+        more = fma(load<V>(a + i + kStep), load<V>(b + i + kStep), more);
     }
-    double result = reduce_add(F64(sum + more));
+    T result = reduce_add(V(sum + more));
     for (; i < n; ++i) result += a[i] * b[i];
     return result;
 }
 
 // y += factor x
-inline void add_scaled(double *__restrict y, const double *__restrict x, double factor, int64_t n) {
+template <class T>
+void add_scaled(T *__restrict y, const T *__restrict x, std::type_identity_t<T> factor, int64_t n) {
     for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
 

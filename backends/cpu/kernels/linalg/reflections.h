@@ -95,7 +95,7 @@ private:
                 T *other = a.data + j * a.step + k;
                 const T sum = tau[k] * (other[0] + dot(column + 1, other + 1, rest));
                 other[0] -= sum;
-                subtract(other + 1, column + 1, sum, rest);
+                add_scaled(other + 1, column + 1, -sum, rest);
             }
         }
         return true;
@@ -133,24 +133,8 @@ private:
     static constexpr double kLeast = sizeof(T) == 4 ? 1e-37 : 1e-145;
     static constexpr double kMost = sizeof(T) == 4 ? 1e38 : 1e150;
 
-    static void subtract(T *__restrict y, const T *__restrict x, T factor, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) y[i] -= factor * x[i];
-    }
     static bool is_zero(const T *x, int64_t n) {
         return std::all_of(x, x + n, [](T value) { return value == 0; });
-    }
-    static T dot(const T *x, const T *y, int64_t n) {
-        using V = Vec<T>;
-        constexpr int64_t kStep = int64_t(kWidth<T>);
-        V sum = broadcast<V>(T(0)), more = sum;
-        int64_t i = 0;
-        for (; i + 2 * kStep <= n; i += 2 * kStep) {
-            sum = fma(load<V>(x + i), load<V>(y + i), sum);
-            more = fma(load<V>(x + i + kStep), load<V>(y + i + kStep), more);
-        }
-        T result = reduce_add(V(sum + more));
-        for (; i < n; ++i) result += x[i] * y[i];
-        return result;
     }
     // In double, so that squares of F32 are exact.
     static double sum_of_squares(const T *x, int64_t n) {
