@@ -1,5 +1,5 @@
-// Triangular systems, and LU and Cholesky factorisations, by halves, so that almost all of the work is
-// products of matrices.
+// Triangular systems, and LU and Cholesky factorisations, by halves, so that almost all of the work
+// is products of matrices.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,8 @@ namespace infini::cpu {
 
 constexpr int64_t kBlocksFrom = 48;  // rows for which these are faster than the loops over all rows
 
-// A submatrix, with the distances between its rows and, in triangles that are only read, its columns.
+// A submatrix, with the distances between its rows and, in triangles that are only read, its
+// columns.
 template <class T>
 struct Part {
     T *data;
@@ -108,8 +109,8 @@ public:
         solve<false>(lu, n, true, x, columns);
     }
 
-    // Replaces the upper triangle of a by its Cholesky factor U, with a = U^T U. False if a pivot is
-    // not positive.
+    // Replaces the upper triangle of a by its Cholesky factor U, with a = U^T U. False if a pivot
+    // is not positive.
     bool factor_cholesky(Part<T> a, int64_t n) {
         if (n <= kBase) return !workspace_ || factor_small(a, n);
         const int64_t half = half_of(n, kBase), rest = n - half;
@@ -217,8 +218,8 @@ private:
             solve_tiles(0, tiles);
     }
 
-    // At most kPanel columns, or at most as many rows. The panel is transposed, so that loops run over
-    // rows.
+    // At most kPanel columns, or at most as many rows. The panel is transposed, so that loops run
+    // over rows.
     void factor_panel(Part<T> a, int64_t rows, int64_t columns, int *swaps) {
         const int64_t pitch = (rows + kStep - 1) / kStep * kStep + kStep;
         needs(size_t(pitch * columns) * sizeof(T));
@@ -277,9 +278,9 @@ inline bool is_worth_threads(const Matrices &x) {
     return std::min(x.rows, x.columns) >= 128 && x.count() < int64_t(thread_count());
 }
 
-// plan_batch with two ways. If `is_large`, by_blocks(arguments, index, room) is called first; it returns
-// false, with nothing stored, to leave a matrix to `body`. It is called without arguments to find
-// the size of its room.
+// plan_batch with two ways. If `is_large`, by_blocks(arguments, index, room) is called first; it
+// returns false, with nothing stored, to leave a matrix to `body`. It is called without arguments
+// to find the size of its room.
 template <class ByBlocks, class Body>
 std::unique_ptr<Plan> plan_with_blocks(int64_t count, bool is_large, const ByBlocks &by_blocks,
                                        int64_t doubles, int64_t work, const Body &body) {

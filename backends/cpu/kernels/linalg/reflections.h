@@ -1,5 +1,5 @@
-// QR factors, and products of their reflections, by panels of columns: 1 - V T V^T of a panel is applied
-// by products of matrices. Matrices are column-major.
+// QR factors, and products of their reflections, by panels of columns: 1 - V T V^T of a panel is
+// applied by products of matrices. Matrices are column-major.
 #pragma once
 
 #include "linalg/blocks.h"
@@ -14,8 +14,8 @@ inline bool has_panels(const Matrices &x) {
 template <class T>
 class Reflections {
 public:
-    // For matrices of `rows` rows and products with up to `columns` columns. Without data in the room
-    // nothing is computed, as for Blocks.
+    // For matrices of `rows` rows and products with up to `columns` columns. Without data in the
+    // room nothing is computed, as for Blocks.
     Reflections(bool threads, int64_t rows, int64_t columns, Room &room)
         : rows_(rows),
           vectors_{room.take<T>(rows * kPanel), 1, rows},
@@ -41,8 +41,8 @@ public:
         return true;
     }
 
-    // Replaces c by Q c, or Q^T c, for the first `count` reflections of a. `leaves`: the columns of c
-    // before a reflection's own are the identity's, which it leaves as they are.
+    // Replaces c by Q c, or Q^T c, for the first `count` reflections of a. `leaves`: the columns of
+    // c before a reflection's own are the identity's, which it leaves as they are.
     void apply(Part<T> a, const T *tau, int64_t count, bool transposed, Part<T> c, int64_t columns,
                bool leaves = false) {
         const int64_t panels = (count + kPanel - 1) / kPanel;

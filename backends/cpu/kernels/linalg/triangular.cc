@@ -24,9 +24,9 @@ struct Pivots {
     }
 };
 
-// Plans a solution by triangles: solve(blocks, matrix, sides, arguments, index) with blocks of type T,
-// and arguments that are null while the workspace is measured. Small matrices are solved in double
-// precision, which costs them nothing.
+// Plans a solution by triangles: solve(blocks, matrix, sides, arguments, index) with blocks of type
+// T, and arguments that are null while the workspace is measured. Small matrices are solved in
+// double precision, which costs them nothing.
 template <class Solve>
 std::unique_ptr<Plan> plan_triangles(const Matrices &x, const Matrices &m, const Matrices &b,
                                      int matrix_index, int sides_index, const Solve &solve) {
