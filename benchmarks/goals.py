@@ -73,12 +73,23 @@ def collectives(suite: dict[str, Any]) -> list[str]:
     return counted("2x gloo on one host", gloo)
 
 
+def wild(suite: dict[str, Any]) -> list[str]:
+    found = suite["summary"]
+    slower = found["slower"] < 0.03 * found["cases"]
+    return [
+        f"worst above 0.8: {'met' if found['worst'] > 0.8 else 'missed'}",
+        f"fewer than 3 % slower than torch: {'met' if slower else 'missed'}",
+    ]
+
+
 SUITES = {
     "overhead": overhead,
     "operators": operators,
     "operators_device": operators_device,
     "runtime": runtime,
     "collectives": collectives,
+    "wild": wild,
+    "wild_device": wild,
 }
 
 

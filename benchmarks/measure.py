@@ -7,6 +7,7 @@ versions, threads) into `benchmarks/results/NAME.json`; suites that were not run
     python benchmarks/measure.py --name laptop                       # runtime, overhead, operators,
                                                                      # collectives on the CPU
     python benchmarks/measure.py --name h200 --device nvidia         # operators on the GPU
+    python benchmarks/measure.py --only wild --wild 500 --budget 600 # random cases, see wild.py
     python benchmarks/measure.py --only runtime --rows 'Python call' --quick --out /tmp/trial
 
 Suites that need torch are left out where it is not installed. `--rows` measures some rows, to try
@@ -29,10 +30,12 @@ from typing import Any
 
 import report
 import results
+import wild
 
 HERE = Path(__file__).parent
-ON_CPU = ("runtime", "overhead", "operators", "collectives")
-NEED_TORCH = {"operators"}
+ON_CPU = ("runtime", "overhead", "operators", "collectives", "wild")
+ON_DEVICE = ("operators", "wild")
+NEED_TORCH = {"operators", "wild"}
 
 
 def main() -> int:
@@ -79,10 +82,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", default="", help="some rows: 'add*F32,softmax'; needs --out")
     parser.add_argument("--threads", type=int, default=processors, help="of all sides")
     parser.add_argument("--ranks", type=int, default=2, help="of the collectives")
+    parser.add_argument("--wild", type=int, default=500, metavar="N", help="how many random cases")
+    parser.add_argument("--seed", type=int, help="of the random cases; a new one if not given")
+    parser.add_argument("--budget", type=float, help="seconds for the random cases")
     parser.add_argument("--out", type=Path, default=results.FOLDER, help="folder of the file")
     parser.add_argument("--commit", default="", help="what is measured, where git does not know")
     options = parser.parse_args()
-    known = ON_CPU if options.device == "cpu" else ("operators",)
+    known = ON_CPU if options.device == "cpu" else ON_DEVICE
     options.only = options.only or list(known)
     for name in options.only:
         if name not in known:
@@ -98,8 +104,14 @@ def run(name: str, options: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     """What a suite's script wrote, and how it ended: 1 when a row failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.json"
-        command = [sys.executable, str(HERE / f"{name}.py"), "--json", str(file)]
+        script = "operators" if name == "wild" else name
+        command = [sys.executable, str(HERE / f"{script}.py"), "--json", str(file)]
         command += ["--rows", options.rows] * bool(options.rows) + ["--quick"] * options.quick
+        if name == "wild":
+            command += ["--wild", str(options.wild)]
+            for word in ("seed", "budget"):
+                if (value := getattr(options, word)) is not None:
+                    command += [f"--{word}", str(value)]
         if name == "collectives":
             command += ["--ranks", str(options.ranks)]
         else:
@@ -107,7 +119,10 @@ def run(name: str, options: argparse.Namespace) -> tuple[dict[str, Any] | None, 
         if options.device != "cpu":
             command += ["--device", options.device]
         code = subprocess.run(command, check=False).returncode
-        return (json.loads(file.read_text()) if file.exists() else None), code
+        found = json.loads(file.read_text()) if file.exists() else None
+        if found and name == "wild":
+            found["rows"] = wild.worst(found)  # the seed repeats the others
+        return found, code
 
 
 if __name__ == "__main__":

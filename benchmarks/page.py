@@ -16,6 +16,7 @@ import goals
 import operator_report
 import report
 import results
+import wild
 from report import folded, markdown_table, percent_text, ratio_text, time_text
 
 TEMPLATE = Path(__file__).with_name("page_template.md")
@@ -194,12 +195,31 @@ def collectives(suite: Suite) -> list[str]:
     return [f"{rows[0]['ranks']} ranks.", "", *lines]
 
 
+def random_cases(suite: Suite) -> list[str]:
+    found = suite["summary"]
+    share = percent_text(found["slower"] / max(found["cases"], 1))
+    lines = [
+        f"Seed {suite['seed']}: {found['cases']} cases, mean {ratio_text(found['mean'])}; slower "
+        f"than torch: {found['slower']} ({share}), below {wild.MUCH_SLOWER}: "
+        f"{found['much_slower']}.",
+        "",
+    ]
+    rows = sorted(suite["rows"], key=wild.ratio)
+    listed = [
+        (f"`{row['call'][:120]}`", time_text(row["ours_s"]), time_text(row["theirs_s"]), ratio(row))
+        for row in rows[:WORST]
+    ]
+    return lines + markdown_table(("the slowest", "infinicore", "torch", "x torch"), listed)
+
+
 TABLES: dict[str, Callable[[Suite], list[str]]] = {
     "overhead": overhead,
     "operators": operators,
     "operators_device": operators_device,
     "runtime": runtime,
     "collectives": collectives,
+    "wild": random_cases,
+    "wild_device": random_cases,
 }
 
 

@@ -31,6 +31,8 @@ NAMES = {
     "operators": ("group", "name", "shape", "dtype"),
     "operators_device": ("group", "title"),
     "collectives": ("mode", "operation", "bytes", "ranks"),
+    "wild": ("call",),
+    "wild_device": ("call",),
 }
 FIGURES = {
     "runtime": ("ours_s", "against", "theirs_s"),
@@ -38,6 +40,8 @@ FIGURES = {
     "operators": ("ours_s", "against", "theirs_s", "limit_s"),
     "operators_device": ("ours_s", "against", "theirs_s", "reads", "writes", "flops", "unit"),
     "collectives": ("seconds",),
+    "wild": ("ours_s", "theirs_s", "case"),
+    "wild_device": ("ours_s", "theirs_s", "case"),
 }
 
 

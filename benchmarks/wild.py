@@ -317,15 +317,18 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def text(run: dict[str, Any], least: int = 20) -> str:
-    """The worst first: all that are slower than torch, and at least this many."""
+def worst(run: dict[str, Any], least: int = 20) -> list[dict[str, Any]]:
+    """The rows that failed, then the slowest ones: all below 1.0, and at least this many."""
     rows = sorted((row for row in run["rows"] if not row["failed"]), key=ratio)
     failed = [row for row in run["rows"] if row["failed"]]
-    found, shown = run["summary"], max(least, run["summary"]["slower"])
+    return failed + rows[: max(least, run["summary"]["slower"])]
+
+
+def text(run: dict[str, Any]) -> str:
+    found = run["summary"]
     head = f"--wild {run['wild']} --seed {run['seed']} on {run['device']}, {run['threads']} threads"
     lines = [f"{head}, torch {run.get('torch', '?')}; x torch, worst first:"]
-    lines += [line_of(row) for row in failed]
-    lines += [line_of(row) for row in rows[:shown]]
+    lines += map(line_of, worst(run))
     count = max(found["cases"], 1)
     lines.append(
         f"{found['cases']} cases: geometric mean {found['mean']:.2f} x torch, worst "

@@ -44,6 +44,13 @@ def example() -> dict[str, Any]:
     rates = {"copy": {"1048576": 1e10}, "read": {"1048576": 2e10}, "write": {"1048576": 1e10}}
     limits = {**rates, "issue": 1e9, "lanes": 4, "products": {"F32": 1e11}, "tiny": {"add": 200.0}}
     moved = {"operation": "all_reduce", "bytes": 8, "ranks": 2}
+    summary = {"cases": 2, "failed": 1, "mean": 1.5, "worst": 0.5, "slower": 1, "much_slower": 1}
+    random_cases = suite(
+        {"case": "add/float32/0/1/64", "call": "add(float32[64])", "failed": "", **times},
+        {"case": "mul/float32/0/1/64", "call": "mul(float32[64])", "failed": "refused: no"},
+        summary=summary,
+        seed=7,
+    )
     return {
         "machine": "example",
         "suites": {
@@ -71,6 +78,8 @@ def example() -> dict[str, Any]:
                 {"mode": "latency", **moved, "seconds": {"infinicore": 1e-6, "gloo": 3e-6}},
                 {"mode": "throughput", **moved, "seconds": {"infinicore": 1e-6, "gloo": 1e-6}},
             ),
+            "wild": random_cases,
+            "wild_device": random_cases,
         },
     }
 
@@ -91,13 +100,16 @@ def test_page_of_every_suite() -> None:
     assert results.problems(example()) == []
     text = page.write([example()])
     assert "@" not in text.replace("@example", "")
-    assert "Not measured yet" not in text and text.count("commit abc1234, 2026-01-01") == 5
+    assert "Not measured yet" not in text and text.count("commit abc1234, 2026-01-01") == 7
     assert "| norm | 3 | 1.41 | 0.50 | 1 | 50 % |" in text
     assert "| norm/b 4x4 F32 | 2 ms | 1 ms | 0.50 |" in text
     assert "* norm d 4x4 F32: 3 of 16 elements differ" in text
     assert "* failed lost: the device is lost" in text and "a 2.00 TB/s, b n/a" in text
     assert "memcpy 200 ns (2.00), fastest copy 50 ns (0.50)" in text
     assert "| latency, x gloo | 8 B |" in text and "| throughput, x gloo | 8 B |" in text
+    assert "Seed 7: 2 cases, mean 1.50; slower than torch: 1 (50 %), below 0.8: 1." in text
+    assert "| `add(float32[64])` | 1 µs | 2 µs | 2.00 |" in text
+    assert "* mul(float32[64]): refused: no" in text
     assert "`Memcpy` as fast as memcpy: 1 of 1" in text and "2x gloo on one host: 1 of 2" in text
 
 
