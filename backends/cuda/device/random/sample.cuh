@@ -48,15 +48,29 @@ struct Few {
 };
 
 struct Shared {
-    // kCopies of each histogram: neighbouring lanes add to different copies, because 64-bit atomic
-    // additions to one address are serialised.
+    // kCopies of each histogram: neighbouring lanes add to different copies, because atomic
+    // additions to one address are serialised, and most logits have one of a few first digits.
     uint64_t *weight;
-    Few *few;  // shares the memory
-    uint32_t count[kBins];
+    Few *few;  // shares the memory of the weights
+    uint32_t *count;
     Sum warps[kWarps];
     Sum before;
     uint32_t digit, equal;
 };
+
+INFINI_DEVICE void clear_counts(Shared &shared) {
+#pragma unroll 1
+    for (int i = int(threadIdx.x); i < kBins * kCopies; i += kThreads) shared.count[i] = 0;
+}
+INFINI_DEVICE void count_digit(Shared &shared, uint32_t digit) {
+    atomicAdd(&shared.count[digit * kCopies + uint32_t(lane()) % kCopies], 1u);
+}
+INFINI_DEVICE uint32_t count_of(const Shared &shared, int bin) {
+    uint32_t count = 0;
+#pragma unroll
+    for (int k = 0; k < kCopies; ++k) count += shared.count[bin * kCopies + k];
+    return count;
+}
 
 // The target of running sums: a count or a weight.
 struct Aim {
@@ -74,7 +88,7 @@ INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         const int bin = int(threadIdx.x) * kEach + i;
-        mine[i] = {shared.count[bin], 0};
+        mine[i] = {count_of(shared, bin), 0};
 #pragma unroll
         for (int k = 0; k < kCopies; ++k) mine[i].weight += shared.weight[bin * kCopies + k];
         all = all + mine[i];
@@ -118,8 +132,7 @@ INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weight
 #pragma unroll 1
     while (left > 0) {
         const int width = left < kDigitBits ? left : kDigitBits, shift = left - width;
-#pragma unroll 1
-        for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
+        clear_counts(shared);
 #pragma unroll 1
         for (int i = int(threadIdx.x); i < kBins * kCopies; i += kThreads) shared.weight[i] = 0;
         __syncthreads();
@@ -128,7 +141,7 @@ INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weight
             const Key key = row.key(i);
             if (left < kKeyBits && key >> left != found.key) continue;
             const uint32_t digit = uint32_t(key >> shift) & ((1u << width) - 1);
-            atomicAdd(&shared.count[digit], 1u);
+            count_digit(shared, digit);
             uint64_t *const to = &shared.weight[digit * kCopies + lane() % kCopies];
             atomicAdd(reinterpret_cast<unsigned long long *>(to),
                       static_cast<unsigned long long>(weights.of(row.value(i))));
@@ -191,14 +204,13 @@ INFINI_APART uint64_t total_weight(const Row &row, const Weights &weights) {
 
 // Counts the entries of each first digit; returns the index of the first entry in the order.
 INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
-#pragma unroll 1
-    for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
+    clear_counts(shared);
     __syncthreads();
     Best best = {Key(~Key(0)), row.size};
 #pragma unroll 8
     for (int64_t i = threadIdx.x; i < row.size; i += kThreads) {
         const Key key = row.key(i);
-        atomicAdd(&shared.count[key >> (kKeyBits - kDigitBits)], 1u);
+        count_digit(shared, uint32_t(key >> (kKeyBits - kDigitBits)));
         best = Earlier()(best, {key, i});
     }
     return first_of_all(best);
@@ -208,19 +220,19 @@ INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
 // number; if there are too many, they are not stored.
 INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights, uint64_t k,
                          uint64_t *total) {
-    uint32_t mine[kEach], sum = 0;
+    uint32_t mine[kEach], counts[kEach], sum = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         mine[i] = sum;
-        sum += shared.count[int(threadIdx.x) * kEach + i];
+        counts[i] = count_of(shared, int(threadIdx.x) * kEach + i);
+        sum += counts[i];
     }
     const uint32_t before = uint32_t(sum_before(sum).count);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         const int digit = int(threadIdx.x) * kEach + i;
-        const uint32_t here = shared.count[digit];
-        if (before + mine[i] < k && k <= before + mine[i] + here)
-            shared.digit = uint32_t(digit), shared.equal = before + mine[i] + here;
+        if (before + mine[i] < k && k <= before + mine[i] + counts[i])
+            shared.digit = uint32_t(digit), shared.equal = before + mine[i] + counts[i];
     }
     __syncthreads();
     const uint32_t last = shared.digit, found = shared.equal;
@@ -346,6 +358,7 @@ INFINI_ENTRY(SampleParams, kThreads, 1) {
     if (threadIdx.x == 0) {
         shared.weight = reinterpret_cast<uint64_t *>(memory);
         shared.few = reinterpret_cast<Few *>(memory);
+        shared.count = reinterpret_cast<uint32_t *>(memory + kWeightBytes);
     }
     __syncthreads();
     const int64_t number = p.first + blockIdx.x;

@@ -15,12 +15,16 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
     params.size = probs.size(-1), params.step = probs.stride(-1);
     params.row = batched ? probs.stride(0) : 0;
     params.result_step = batched ? result.stride(0) : 0;
-    // As in sample.cuh: tables of 2048 weights, or 2048 keys with their indices.
-    const size_t table = 2048 * 8, few = 2048 * (dtype_bytes(probs.dtype) == 8 ? 12 : 8);
-    const int copies = device.shared_bytes >= 10 * table ? 8 : 1;
-    const size_t shared = std::max(table * size_t(copies), few);
+    // As in sample.cuh: 2048 counters and as many weights, or 2048 keys with their indices.
+    const size_t few = 2048 * (dtype_bytes(probs.dtype) == 8 ? 12 : 8);
+    const auto weights = [&](int copies) { return std::max(size_t(2048 * 8 * copies), few); };
+    const auto bytes = [&](int copies) { return weights(copies) + size_t(2048 * 4 * copies); };
+    int copies = 8;
+    while (copies > 1 && bytes(copies) + 2048 > device.shared_bytes) copies /= 2;
+    const size_t shared = bytes(copies);
     Source source("random/sample.cuh");
     source.type("T", probs.dtype).type("R", result.dtype).constant("kCopies", copies);
+    source.constant("kWeightBytes", int64_t(weights(copies)));
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         // Single: four scalars. Batch: four lists and then their length. The number of the run
