@@ -29,6 +29,11 @@ struct Places {
     int64_t outer[tensors] = {};  // copies of the outermost strides
 
     INFINI_BOTH void at(int64_t index, int64_t (&offset)[tensors]) const {
+        // Most tensors have few dimensions, and then need no loop and no loads of dividers.
+        if (ndim == 1) {
+            for (int t = 0; t < tensors; ++t) offset[t] = index * outer[t];
+            return;
+        }
         if (large) {
             const Offset found = at_large(index);
             for (int t = 0; t < tensors; ++t) offset[t] = found.of[t];
@@ -36,14 +41,11 @@ struct Places {
         }
         for (int t = 0; t < tensors; ++t) offset[t] = 0;
         uint32_t rest = uint32_t(index);
-        // Most tensors have few dimensions, and then need no loop and no loads of dividers.
-        if (ndim > 1) {
-            step(0, rest, offset);
-            if (ndim > 2) {
-                step(1, rest, offset);
-                INFINI_ROLLED
-                for (int d = 2; d + 1 < ndim; ++d) step(d, rest, offset);
-            }
+        step(0, rest, offset);
+        if (ndim > 2) {
+            step(1, rest, offset);
+            INFINI_ROLLED
+            for (int d = 2; d + 1 < ndim; ++d) step(d, rest, offset);
         }
         for (int t = 0; t < tensors; ++t) offset[t] += rest * outer[t];
     }
@@ -61,12 +63,13 @@ private:
     INFINI_APART Offset at_large(int64_t index) const {
         Offset offset = {};
         INFINI_ROLLED
-        for (int d = 0; d < ndim; ++d) {
+        for (int d = 0; d + 1 < ndim; ++d) {
             const int64_t next = index / size[d];
             for (int t = 0; t < tensors; ++t)
                 offset.of[t] += (index - next * size[d]) * stride[t][d];
             index = next;
         }
+        for (int t = 0; t < tensors; ++t) offset.of[t] += index * outer[t];
         return offset;
     }
 };

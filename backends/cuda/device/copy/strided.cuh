@@ -9,6 +9,7 @@ struct BytesCopyParams {
     void *to;
     const void *from;
     int64_t bytes;
+    int32_t aligned;  // bytes: alignment of both sides, at most 16
 };
 
 struct StridedCopyParams {
@@ -40,12 +41,21 @@ struct TransposeParams {
 #include "words.cuh"
 
 #ifdef INFINI_KERNEL_STRIDED_BYTES
-// A copy of contiguous memory aligned to 16 bytes: one vector per thread.
+// A copy of contiguous memory: 16 bytes per thread, by one access if both sides are aligned.
 using namespace infini;
 
 INFINI_ENTRY(BytesCopyParams, 256, 1) {
+    using Word = Vec<uint32_t, 4>;
     const int64_t vectors = p.bytes / 16, at = grid_thread();
-    if (at < vectors) static_cast<uint4 *>(p.to)[at] = static_cast<const uint4 *>(p.from)[at];
+    const char *from = static_cast<const char *>(p.from) + at * 16;
+    char *to = static_cast<char *>(p.to) + at * 16;
+    if (at < vectors) {
+        if (p.aligned < 4)
+            store_word<uint8_t>(to, load_word<Word, uint8_t>(from, false), false);
+        else
+            store_word<uint32_t>(to, load_word<Word, uint32_t>(from, p.aligned == 16),
+                                 p.aligned == 16);
+    }
     const int64_t rest = vectors * 16 + at;
     if (at < 16 && rest < p.bytes)
         static_cast<char *>(p.to)[rest] = static_cast<const char *>(p.from)[rest];
@@ -63,6 +73,12 @@ INFINI_DEVICE W read(const StridedCopyParams &p, int64_t offset) {
     const char *from = static_cast<const char *>(p.from) + offset;
     if constexpr (kPack > 1) {
         Vec<E, kPack> parts;
+        if (p.step == 0) {
+            const E element = *reinterpret_cast<const E *>(from);
+#pragma unroll
+            for (int i = 0; i < kPack; ++i) parts[i] = element;
+            return bit_cast<W>(parts);
+        }
 #pragma unroll
         for (int i = 0; i < kPack; ++i) parts[i] = *reinterpret_cast<const E *>(from + i * p.step);
         return bit_cast<W>(parts);

@@ -5,9 +5,9 @@ namespace {
 
 constexpr int64_t kWordsOfBlock = 1024;  // as in strided.cuh
 constexpr int64_t kLeastSide = 8;        // of a matrix that justifies tiles
-// Contiguous memory is copied by a kernel, which is faster than the copy engine that a graph would
-// use, except for small sizes.
-constexpr int64_t kLeastBytes = int64_t(16) << 20;
+// Contiguous memory is copied by a kernel, which takes less time than the runtime's copies (9 us
+// for 1.6 MB on an H200), except for small sizes.
+constexpr int64_t kLeastBytes = int64_t(64) << 10;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
@@ -120,8 +120,8 @@ void StridedCopy::plan_words(Device &device) {
 Error StridedCopy::run(const Stream &stream, void *to, const void *from) const {
     switch (way_) {
         case Way::kBytes:
-            if (kernel_ && is_aligned(to, 16) && is_aligned(from, 16)) {
-                const BytesCopyParams params = {to, from, bytes_};
+            if (kernel_) {
+                const BytesCopyParams params = {to, from, bytes_, int32_t(alignment_of(to, from))};
                 return kernel_->launch(stream, divide_up(bytes_, 16 * 256), 256, params);
             }
             return copy_bytes(stream, to, from, size_t(bytes_));
