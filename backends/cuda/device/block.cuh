@@ -122,14 +122,22 @@ INFINI_DEVICE V shuffle_up(V value, int distance) {
 }
 template <class V>
 INFINI_DEVICE V shuffle(V value, int source) {
-    static_assert(sizeof(V) % 4 == 0);
-    struct Words {
-        uint32_t word[sizeof(V) / 4];
-    } words = bit_cast<Words>(value);
+    if constexpr (sizeof(V) < 4) {
+        uint32_t word = 0;
+        memcpy(&word, &value, sizeof value);
+        word = INFINI_SHUFFLE(, word, source);
+        memcpy(&value, &word, sizeof value);
+        return value;
+    } else {
+        static_assert(sizeof(V) % 4 == 0);
+        struct Words {
+            uint32_t word[sizeof(V) / 4];
+        } words = bit_cast<Words>(value);
 #pragma unroll
-    for (unsigned i = 0; i < sizeof(V) / 4; ++i)
-        words.word[i] = INFINI_SHUFFLE(, words.word[i], source);
-    return bit_cast<V>(words);
+        for (unsigned i = 0; i < sizeof(V) / 4; ++i)
+            words.word[i] = INFINI_SHUFFLE(, words.word[i], source);
+        return bit_cast<V>(words);
+    }
 }
 
 // Reduces over all lanes of the warp in a fixed order; every lane gets the result.

@@ -1,12 +1,14 @@
 // scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the
-// elements selected by the indices along one axis. Unless the order does not matter, entries are
-// sorted by output element, so that sums are deterministic and 16-bit floats are rounded once.
+// elements selected by the indices along one axis. Sums are deterministic, and 16-bit floats are
+// rounded once: a warp folds the updates of a line of the output if it fits into shared memory; else
+// entries are sorted by output element, unless the order does not matter.
 #include "device/index/scatter.cuh"
 
 #include "index_case.h"
 #include "kernels/copy/strided.h"
 #include "kernels/index/fold.h"
 #include "kernels/index/grouping.h"
+#include "kernels/index/scatter_lines.h"
 
 namespace infini::cuda {
 namespace {
@@ -104,10 +106,13 @@ std::unique_ptr<Plan> plan_together(const Scatter &s, const Reduction &reduction
     });
 }
 
-std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, Device &device) {
+std::unique_ptr<Plan> plan_fold(const Operation &operation, const Scatter &s,
+                                const Reduction &reduction, Device &device) {
     const int64_t entries = s.params.entries.count;
-    if (is_orderless(s, reduction, device))
-        return plan_together(s, reduction, "index/scatter.cuh:combine", device);
+    const bool orderless = is_orderless(s, reduction, device);
+    if (entries > kOneBlock)
+        if (auto plan = plan_scatter_lines(operation, reduction, orderless, device)) return plan;
+    if (orderless) return plan_together(s, reduction, "index/scatter.cuh:combine", device);
     if (entries <= kOneBlock) return plan_together(s, reduction, "index/scatter.cuh:few", device);
     const Grouping grouping(device, entries, s.params.groups);
     Source keys("index/scatter.cuh:keys"), folding("index/scatter.cuh:fold");
@@ -131,9 +136,10 @@ std::unique_ptr<Plan> plan_scatter(const Operation &operation, Device &device) {
     const Scatter s(operation, device);
     const int64_t reduction = operation.integer(1);  // for scatter: 0 assigns, 1 adds, 2 multiplies
     if (operation.is("scatter_reduce"))
-        return plan_fold(s, reduction_of(s.dtype, reduction, operation.integer(2) != 0), device);
+        return plan_fold(operation, s, reduction_of(s.dtype, reduction, operation.integer(2) != 0),
+                         device);
     if (reduction == 0) return plan_assign(s, device);
-    return plan_fold(s, reduction_of(s.dtype, reduction - 1, true), device);
+    return plan_fold(operation, s, reduction_of(s.dtype, reduction - 1, true), device);
 }
 
 INFINI_CUDA_KERNEL("scatter", plan_scatter);

@@ -70,6 +70,8 @@ def _written(
         src = src.narrow(d, 0, size)
     if not index.numel():
         return emit("rearrange", input, out=out)
+    if all(d == place or index.shape[d] == input.shape[d] for d in range(index.ndim)):
+        return emit(name, input, index, src, out=out, **values)
     # Elements that no index reaches are equal in input and output.
     whole = emit("rearrange", input, out=out) if out is not input else input
     part = whole
