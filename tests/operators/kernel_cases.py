@@ -45,7 +45,7 @@ class KernelCase:
     layout: str = "contiguous"
     seed: int = 0
     symbols: Mapping[str, int | Sequence[int]] = field(default_factory=dict)  # of a large case
-    attributes: Mapping[str, int | list[int]] = field(default_factory=dict)
+    attributes: Mapping[str, int | str | list[int]] = field(default_factory=dict)
     attention: str = ""  # INFINI_CUDA_ATTENTION: the requested kernel
 
     @property
@@ -130,6 +130,8 @@ SPECIAL = [
     KernelCase("rearrange", "F32", "large", symbols={"*S": (2049, 2048)}),  # more than 16 MiB
     KernelCase("pixel_shuffle", "F32", layout="mixed", seed=1),
     KernelCase("inner", "F32", "large", "transposed"),
+    KernelCase("resample", "F32", attributes={"mode": "cubic"}),
+    KernelCase("resample", "F32", attributes={"mode": "linear-antialias"}, seed=2),
     KernelCase("scatter", "F32"),
     # Largest elements by atomic operations, and sums of more updates than one block folds.
     KernelCase("scatter_reduce", "I32", attributes={"reduce": 3, "include_self": 1}),

@@ -212,7 +212,7 @@ CASES: dict[str, Rules] = {
             "align_corners": (0, 1),
         },
         kinds=("usual", "large"),
-        large={"N": (2,), "C": (4,), "*I": ((30, 41),), "*O": ((50, 60),)},
+        large={"N": (2,), "C": (4,), "*I": ((30, 41),), "*O": ((70, 150),)},
     ),
     "grid_sample": Rules(
         symbols={**image_symbols(*SPATIAL[1:]), "R": lambda draw: len(draw["*I"])},

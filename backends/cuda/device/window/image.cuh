@@ -37,6 +37,31 @@ struct PixelOf {
 
 using Pixel = PixelOf<3>;
 
+// A task of StripParams. Each of the groups of `lanes` lanes takes every kWarp / lanes-th plane.
+struct Strip {
+    I plane, end, top, left;
+    int32_t rows;
+
+    INFINI_DEVICE Strip(const StripParams &s, const ImageParams &to, int64_t task, int columns) {
+        const int64_t rest = task / s.tiles, chunk = rest / s.strips;
+        left = I(task - rest * s.tiles) * columns;
+        top = I(rest - chunk * s.strips) * s.rows;
+        rows = int32_t(I(to.size[1]) - top < s.rows ? I(to.size[1]) - top : s.rows);
+        plane = I(chunk) * s.planes;
+        const I planes = I(to.batch) * I(to.channels) * I(to.size[0]);
+        end = planes - plane < s.planes ? planes : plane + s.planes;
+    }
+};
+
+// Stores neighbouring results of a row, of which `count` exist.
+template <int n, class T>
+INFINI_DEVICE void store_columns(T *to, const Vec<T, n> &values, I stride, I count, bool whole) {
+    if (whole && count >= n) return store<n>(to, values);
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+        if (i < count) to[i * stride] = values[i];
+}
+
 INFINI_DEVICE I least_of(I a, I b) { return a < b ? a : b; }
 
 }  // namespace infini

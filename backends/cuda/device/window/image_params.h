@@ -40,11 +40,19 @@ struct FoldParams {
     int64_t to[4], from[3];  // strides
 };
 
-// Tables for resampling one dimension: for each output, the first input element, the number of
-// elements, and their weights.
+// How warps divide an image's outputs: a task is some rows of a few columns, in some planes (a plane
+// has the last two dimensions).
+struct StripParams {
+    int64_t tasks = 0, tiles = 1, strips = 1;  // tiles of columns, strips of rows
+    int32_t rows = 1, planes = 1;              // of a task
+    int32_t whole = 0;                         // whether pairs of outputs are aligned
+};
+
+// Resampling along one dimension. Antialiasing needs tables: for each output, the first input
+// element, the number of elements, and their weights.
 struct AxisParams {
     int64_t in = 1, out = 1, taps = 1;
-    double scale = 0;  // 0: from the sizes
+    double step = 1;  // the distance of outputs in the input
     int32_t *first;
     int32_t *count;
     void *weight;
@@ -55,6 +63,7 @@ struct ResampleParams {
     void *y;
     ImageParams from, to;
     AxisParams axes[3];
+    StripParams strips;
     int32_t corners = 0;
 };
 
