@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from infinicore._dtype import int64
+from infinicore import _core
+from infinicore._dtype import dtype, float32, float64, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, expect_shape
 from infinicore.functions._index_checks import Made, check_targets, with_check
-from infinicore.functions._operands import reduced, wide_floats
+from infinicore.functions._operands import floats, reduced, wide_floats
 
 
 def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -51,14 +52,36 @@ def _picked(
     counts = emit("not_equal", target, ignore_index)
     place = emit("where", counts, target, 0)
     value = wide_floats(emit("gather", logs, place.unsqueeze(1), dim=1).squeeze(1))
-    if weight is None:
-        scale = cast_to(counts, value.dtype)
-    else:
-        scale = emit(
-            "where", counts, emit("take", wide_floats(weight).contiguous(), place.contiguous()), 0.0
-        )
+    scale = _scale(counts, place, weight, value.dtype)
     loss = emit("where", counts, emit("neg", emit("mul", value, scale)), 0.0)
     return loss, scale, counts
+
+
+def _scale(counts: Tensor, place: Tensor, weight: Tensor | None, kind: dtype) -> Tensor:
+    if weight is None:
+        return cast_to(counts, kind)
+    weights = emit("take", wide_floats(weight).contiguous(), place.contiguous())
+    return emit("where", counts, weights, 0.0)  # type: ignore[no-any-return]
+
+
+# Classes are compared as floats.
+_MOST_CLASSES = 1 << 24
+
+
+def _directly(
+    x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Losses and weights of logits, without the logarithms of all classes."""
+    counts = emit("not_equal", target, ignore_index)
+    # The loss of a target out of range is 0.
+    ignored_class = 0 <= ignore_index < x.shape[1]
+    among = emit("where", counts, target, -1) if ignored_class else target
+    loss = _core.empty(target.shape, float64 if x.dtype is float64 else float32, x.device)
+    last = x if x.ndim == 2 else x.permute(0, *range(2, x.ndim), 1)
+    emit("cross_entropy", last, among, out=loss)
+    place = target if weight is None else emit("where", counts, target, 0)
+    scale = _scale(counts, place, weight, loss.dtype)
+    return loss if weight is None else emit("mul", loss, scale), scale
 
 
 @_with_checked_targets("nll_loss")
@@ -113,8 +136,11 @@ def cross_entropy(
     x, t = _by_class(name, input, target)
     classes = x.shape[1]
     _check_weight(name, weight, classes)
-    logs = emit("log_softmax", wide_floats(x), dim=1)
-    loss, scale, counts = _picked(logs, cast_to(t, int64), weight, ignore_index)
+    if not label_smoothing and classes < _MOST_CLASSES:
+        loss, scale = _directly(floats(x), cast_to(t, int64), weight, ignore_index)
+    else:
+        logs = emit("log_softmax", wide_floats(x), dim=1)
+        loss, scale, counts = _picked(logs, cast_to(t, int64), weight, ignore_index)
     if label_smoothing:
         all_logs = (
             logs if weight is None else emit("mul", logs, _channel(wide_floats(weight), logs.ndim))
