@@ -1,9 +1,10 @@
-// A libcudnn look-alike: objects of graphs, and plans for them. It has kernels for heads whose size
-// is a multiple of 16.
+// A libcudnn look-alike: objects of graphs, and plans for them. It has engines for attention with
+// heads whose size is a multiple of 16, and for convolutions.
 #include "primitives.h"
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -26,6 +27,7 @@ size_t size_of(int type) {
         case 0:  // a handle
         case kOfInteger:
         case 6:  // a pointer
+        case kOfDouble:
         case kOfObject:
             return 8;
         default:
@@ -77,6 +79,66 @@ bool others_come() {
                                        [&] { return begun >= std::atoi(wanted); });
 }
 
+// Numerical notes, and values of our own.
+enum { kUsesTensorCores = 0, kConvertsInputs = 1, kVaries = 4 };
+enum { kItsGraph = 1, kItsEngine = 2, kItsWorkspace = 10, kIsUnsupported = 11, kIsWrong = 12 };
+constexpr int64_t kWorkspace = 512;
+
+template <class T>
+Value value_of(int type, const std::vector<T> &values) {
+    const auto bytes = reinterpret_cast<const char *>(values.data());
+    return {type, {bytes, bytes + values.size() * sizeof(T)}, {}};
+}
+
+struct Candidate {
+    std::vector<int> numerical{}, behavior{};
+    int64_t workspace = kWorkspace;
+    bool is_unsupported = false, is_wrong = false;
+
+    Shared engine() const {
+        auto made = std::make_shared<Object>();
+        made->kind = kEngine, made->finished = true;
+        made->values[1303] = value_of(kOfNumericalNote, numerical);
+        made->values[1305] = value_of(kOfBehaviorNote, behavior);
+        made->values[kItsWorkspace] = value_of<int64_t>(kOfInteger, {workspace});
+        if (is_unsupported) made->values[kIsUnsupported] = {};
+        if (is_wrong) made->values[kIsWrong] = {};
+        return made;
+    }
+};
+
+// Like the library's: convolutions have several engines, of which some must not be used; biases are
+// added by none for transposed convolutions and F64. INFINI_SIMULATED_REFUSAL=1: by none at all.
+std::vector<Candidate> candidates_of(const Object &graph, int mode) {
+    constexpr int kFallback = 2, kCompiled = 0;
+    const auto &operations = graph.values.at(801).objects;
+    const int kind = operations[0]->kind;
+    if (kind != kConvolutionOperation && kind != kGradientOperation) {
+        for (const auto &[id, tensor] : tensors_of(graph))
+            if (!tensor->get<bool>(907) && !tensor->get<bool>(908))
+                for (size_t i = 0; i < 4; ++i)
+                    if (tensor->get<int64_t>(903, i) == 1 && tensor->get<int64_t>(902, i) % 16 != 0)
+                        return {};
+        if (mode == kFallback) return {};
+        return {{{kUsesTensorCores}, {kCompiled}}};
+    }
+    const Convolution convolution(*operations[0]);
+    const int type = convolution.x->get<int>(901);
+    const bool is_short = type == kHalf || type == kBfloat;
+    if (operations.size() > 1 &&
+        (convolution.is_transposed || convolution.is_double || has("INFINI_SIMULATED_REFUSAL")))
+        return {};
+    if (mode == kFallback) return {Candidate{}};
+    if (convolution.is_double) return {};  // has to be found by the fallback
+    Candidate varies, converts, large, rounds, best;
+    varies.numerical = {kVaries}, varies.is_wrong = true;
+    converts.numerical = {kUsesTensorCores, kConvertsInputs};
+    converts.is_wrong = !is_short, converts.is_unsupported = is_short;
+    large.workspace = int64_t(3) << 30, large.is_wrong = true;
+    rounds.numerical = {kUsesTensorCores}, rounds.is_wrong = !is_short;
+    return {varies, converts, large, rounds, best};
+}
+
 int finish_plan(Object &plan) {
     if (!plan.has(400)) return wrong("a plan has no handle");
     const Use use(plan.get<Handle *>(400));
@@ -84,12 +146,16 @@ int finish_plan(Object &plan) {
     if (plan.has(405)) {
         const std::string text(plan.values[405].bytes.begin(), plan.values[405].bytes.end());
         const char *at = text.c_str();
-        plan.values[1] = {kOfObject, {}, {from_text(at)}};
+        plan.values[kItsGraph] = {kOfObject, {}, {from_text(at)}};
         return kSuccess;
     }
     if (!plan.object(401)) return wrong("a plan has no configuration");
-    if (!others_come()) return wrong("a kernel is made alone");
-    plan.values[1] = {kOfObject, {}, {plan.object(401)->object(1)}};
+    const Shared engine = plan.object(401)->object(300);
+    if (engine->has(kIsUnsupported)) return wrong("the engine is not supported", kUnsupported);
+    const bool is_compiled = !engine->values[1305].bytes.empty();
+    if (is_compiled && !others_come()) return wrong("a kernel is made alone");
+    plan.values[kItsGraph] = {kOfObject, {}, {plan.object(401)->object(kItsGraph)}};
+    plan.values[kItsEngine] = {kOfObject, {}, {engine}};
     return kSuccess;
 }
 
@@ -185,6 +251,9 @@ int cudnnBackendFinalize(Shared *of) {
             if (!object.has(name)) return wrong("a tensor lacks an attribute");
     if (object.kind == kGraph && (!object.has(801) || !object.has(800)))
         return wrong("a graph has no operations, or no handle");
+    if (object.kind == kConvolutionOperation || object.kind == kGradientOperation)
+        if (const char *problem = Convolution(object).problem())
+            return wrong(problem, kUnsupported);
     if (object.kind == kPlan)
         if (const int status = finish_plan(object)) return status;
     object.finished = true;
@@ -196,26 +265,38 @@ int cudnnBackendGetAttribute(Shared *of, int name, int type, int64_t wanted, int
     if (!object.finished) return wrong("an object is asked before it is finished");
     if (object.kind == kHeuristics && name == 202 && type == kOfObject) {
         const Shared graph = object.object(201);
-        *count = 0;
-        for (const auto &[id, tensor] : tensors_of(*graph))
-            if (!tensor->get<bool>(907) && !tensor->get<bool>(908))
-                for (size_t i = 0; i < 4; ++i)
-                    if (tensor->get<int64_t>(903, i) == 1 && tensor->get<int64_t>(902, i) % 16 != 0)
-                        return kSuccess;  // no kernel
-        if (wanted < 1) return wrong("no result is wanted");
-        Object &configuration = ***static_cast<Shared **>(values);
-        configuration.values[1] = {kOfObject, {}, {graph}};
-        configuration.finished = true;
+        const auto found = candidates_of(*graph, object.get<int>(200));
+        *count = std::min(wanted, int64_t(found.size()));
+        for (int64_t i = 0; i < *count; ++i) {
+            Object &configuration = **static_cast<Shared **>(values)[i];
+            configuration.values[kItsGraph] = {kOfObject, {}, {graph}};
+            configuration.values[300] = {kOfObject, {}, {found[size_t(i)].engine()}};
+            configuration.finished = true;
+        }
+        return kSuccess;
+    }
+    if (object.kind == kConfiguration && name == 300 && wanted == 1) {
+        Object &engine = ***static_cast<Shared **>(values);
+        if (engine.kind != kEngine) return wrong("the object is no engine");
+        engine = *object.object(300);
         *count = 1;
+        return kSuccess;
+    }
+    if (object.kind == kEngine && (name == 1303 || name == 1305)) {
+        const Value &notes = object.values[name];
+        if (type != notes.type) return wrong("notes have another type");
+        *count = int64_t(notes.bytes.size() / 4);
+        if (values) std::memcpy(values, notes.bytes.data(), size_t(std::min(wanted, *count)) * 4);
         return kSuccess;
     }
     if (object.kind == kPlan && name == 402) {
+        const Shared engine = object.object(kItsEngine);  // none if the plan is from a text
         *count = 1;
-        *static_cast<int64_t *>(values) = 512;
+        *static_cast<int64_t *>(values) = engine ? engine->get<int64_t>(kItsWorkspace) : kWorkspace;
         return kSuccess;
     }
     if (object.kind == kPlan && name == 405) {
-        const std::string text = text_of(*object.object(1));
+        const std::string text = text_of(*object.object(kItsGraph));
         *count = int64_t(text.size());
         if (wanted >= *count) std::memcpy(values, text.data(), text.size());
         return kSuccess;
@@ -229,7 +310,9 @@ int cudnnBackendExecute(Handle *handle, Shared *plan, Shared *given) {
     const Use use(handle);
     if (!use.is_alone()) return wrong("a handle is used by two threads");
     Call call;
-    call.graph = (*plan)->object(1);
+    call.graph = (*plan)->object(kItsGraph);
+    const Shared engine = (*plan)->object(kItsEngine);
+    call.is_wrong = engine && engine->has(kIsWrong);
     const size_t count = pack.values[1000].bytes.size() / 8;
     if (pack.values[1001].bytes.size() != count * 8) return wrong("names and pointers differ");
     const auto tensors = tensors_of(*call.graph);

@@ -44,9 +44,11 @@ private:
 // ---- Graphs -------------------------------------------------------------------------------------
 
 // Kinds of objects, types of values and names of attributes are cuDNN's numbers.
-enum { kPointwise = 0, kConfiguration = 3, kHeuristics = 4, kPlan = 5, kPointwiseOperation = 13 };
+enum { kPointwise = 0, kEngine = 2, kConfiguration = 3, kHeuristics = 4, kPlan = 5 };
+enum { kConvolutionOperation = 10, kGradientOperation = 12, kPointwiseOperation = 13 };
 enum { kGraph = 15, kPack = 16, kTensor = 17, kProductOperation = 19, kReductionOperation = 22 };
-enum { kOfInteger = 3, kOfObject = 15, kOfCharacter = 24 };
+enum { kOfInteger = 3, kOfDouble = 5, kOfNumericalNote = 11, kOfObject = 15 };
+enum { kOfBehaviorNote = 19, kOfCharacter = 24 };
 
 struct Object;
 using Shared = std::shared_ptr<Object>;
@@ -79,11 +81,33 @@ struct Object {
 
 std::map<int64_t, Shared> tensors_of(const Object &graph);  // by name
 
+// A convolution, or the gradient with respect to an image. Tensors are dense.
+class Convolution {
+public:
+    explicit Convolution(const Object &operation);
+    const char *problem() const;  // why it is not one; null if it is
+
+    // Elements of y without beta.
+    std::vector<double> run(const std::vector<double> &image,
+                            const std::vector<double> &window) const;
+
+    bool is_transposed = false, is_double = false;
+    Shared x, w, y;
+    double beta = 0;
+
+private:
+    int64_t place_of(int64_t position, int64_t tap) const;
+
+    bool is_complete_ = false;
+    std::vector<int64_t> pads_, steps_, dilations_, x_sizes_, w_sizes_, y_sizes_;
+};
+
 // All arguments of a call, by value: a graph may run it again.
 struct Call {
     Shared graph;
     std::map<int64_t, void *> pointers;
     std::map<int64_t, float> constants;
+    bool is_wrong = false;  // the engine was to be avoided
 };
 void run(const Call &call);
 

@@ -79,15 +79,19 @@ private:
     mutable std::unique_ptr<Plan> direct_;
 };
 
+std::unique_ptr<Plan> plan_any_convolution(const ConvolutionShape &shape, Device &device) {
+    if (auto plan = plan_conv_dnn(shape, device))
+        return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
+    return plan_convolution(shape, device);
+}
+
 std::unique_ptr<Plan> plan_grouped_conv(const Operation &op, Device &device) {
     const int64_t groups = op.integer(4);
     const ConvolutionShape shape = conv_shape(op, groups);
     if (op.tensor(0).numel() == 0) return make_empty_plan();
     // The convolution library is slow for these if it must round only once.
     if (auto plan = plan_pointwise(shape, device)) return plan;
-    if (auto plan = plan_conv_dnn(op, device, groups))
-        return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
-    return plan_convolution(shape, device);
+    return plan_any_convolution(shape, device);
 }
 
 std::unique_ptr<Plan> plan_conv_transpose(const Operation &op, Device &device) {
@@ -115,7 +119,7 @@ std::unique_ptr<Plan> plan_conv_transpose(const Operation &op, Device &device) {
                          " of y has size " + std::to_string(s.out[d]) + ": expected " +
                          std::to_string(size));
     }
-    return plan_convolution(s, device);
+    return plan_any_convolution(s, device);
 }
 
 INFINI_CUDA_KERNEL("grouped_conv", plan_grouped_conv);

@@ -1,12 +1,12 @@
 // Convolution through the vendor's library of neural-network primitives.
 #pragma once
 
-#include "kernel.h"
+#include "convolution.h"
 
 namespace infini::cuda {
 
-// A plan for a conv or grouped_conv whose shapes were checked. Null if the library is missing, or
-// has no algorithm for the case.
-std::unique_ptr<Plan> plan_conv_dnn(const Operation &operation, Device &device, int64_t groups);
+// Pointers: y, x, w, bias, aligned to 16 bytes. Null if the library is missing, or has no engine
+// for the case.
+std::unique_ptr<Plan> plan_conv_dnn(const ConvolutionShape &shape, Device &device);
 
 }  // namespace infini::cuda

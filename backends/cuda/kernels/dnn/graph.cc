@@ -1,156 +1,17 @@
 #include "kernels/dnn/graph.h"
 
-#include "compile/compiler.h"
-#include "libraries.h"
+#include "kernels/dnn/plan.h"
 
 namespace infini::cuda::dnn {
 namespace {
 
-// cudnnBackendDescriptorType_t
-enum Kind {
-    kPointwise = 0,
-    kEngineConfiguration = 3,
-    kHeuristics = 4,
-    kPlan = 5,
-    kPointwiseOperation = 13,
-    kOperationGraph = 15,
-    kVariantPack = 16,
-    kTensor = 17,
-    kProduct = 18,
-    kProductOperation = 19,
-    kReduction = 21,
-    kReductionOperation = 22,
-};
-// cudnnBackendAttributeType_t
-enum ValueType {
-    kOfHandle = 0,
-    kOfDataType = 1,
-    kOfBoolean = 2,
-    kOfInteger = 3,
-    kOfPointer = 6,
-    kOfHeuristicMode = 8,
-    kOfPointwiseMode = 14,
-    kOfObject = 15,
-    kOfReduction = 18,
-    kOfCharacter = 24,
-};
-// cudnnBackendAttributeName_t
-enum Attribute {
-    kPointwiseMode = 0,
-    kPointwisePrecision = 1,
-    kHeuristicsMode = 200,
-    kHeuristicsGraph = 201,
-    kHeuristicsResults = 202,
-    kPlanHandle = 400,
-    kPlanConfiguration = 401,
-    kPlanWorkspace = 402,
-    kPlanText = 405,
-    kPointwiseWhat = 750,
-    kPointwiseX = 751,
-    kPointwiseB = 752,
-    kPointwiseY = 753,
-    kGraphHandle = 800,
-    kGraphOperations = 801,
-    kTensorAlignment = 900,
-    kTensorType = 901,
-    kTensorSizes = 902,
-    kTensorStrides = 903,
-    kTensorName = 906,
-    kTensorIsInside = 907,
-    kTensorIsConstant = 908,
-    kPackNames = 1000,
-    kPackPointers = 1001,
-    kPackWorkspace = 1003,
-    kProductPrecision = 1500,
-    kProductA = 1520,
-    kProductB = 1521,
-    kProductC = 1522,
-    kProductWhat = 1523,
-    kReductionHow = 1600,
-    kReductionPrecision = 1601,
-    kReductionX = 1610,
-    kReductionY = 1611,
-    kReductionWhat = 1612,
-};
-constexpr int kModeA = 3;  // heuristic mode: best known
-constexpr size_t kFirstVersion = 90000;
-
-struct GraphLibrary {
-    size_t (*version)() = take<decltype(version)>("GetVersion");
-    int (*set_stream)(void *, void *) = take<decltype(set_stream)>("SetStream");
-    int (*make)(int, void **) = take<decltype(make)>("BackendCreateDescriptor");
-    int (*destroy)(void *) = take<decltype(destroy)>("BackendDestroyDescriptor");
-    int (*finish)(void *) = take<decltype(finish)>("BackendFinalize");
-    int (*set)(void *, int, int, int64_t,
-               const void *) = take<decltype(set)>("BackendSetAttribute");
-    int (*get)(void *, int, int, int64_t, int64_t *,
-               void *) = take<decltype(get)>("BackendGetAttribute");
-    int (*execute)(void *, void *, void *) = take<decltype(execute)>("BackendExecute");
-    const char *(*name_of)(int) = take<decltype(name_of)>("GetErrorString");
-    void (*last_sentence)(char *, size_t) = take<decltype(last_sentence)>("GetLastErrorString");
-    bool complete = version && set_stream && make && destroy && finish && set && get && execute &&
-                    name_of && last_sentence && version() >= kFirstVersion && is_there();
-
-    template <class F>
-    static F take(const char *name) {
-        return function<F>(Part::kDnn, name);
-    }
-    static const GraphLibrary &get_library() {
-        static const GraphLibrary library;
-        return library;
-    }
-};
-
-const GraphLibrary &library() { return GraphLibrary::get_library(); }
-
-// The status as text, with the library's reason.
-std::string words(int status) {
-    char sentence[512] = "";
-    library().last_sentence(sentence, sizeof sentence);
-    return std::string(library().name_of(status)) + (*sentence ? ": " : "") + sentence;
-}
-
-void check(int status, const char *what) {
-    if (status != 0) throw Declined{std::string(what) + ": " + words(status)};
+Sizes dense_strides(const Sizes &sizes) {
+    Sizes strides(sizes.size(), 1);
+    for (size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
+    return strides;
 }
 
 }  // namespace
-
-// ---- Objects ------------------------------------------------------------------------------------
-
-Object::Object(int kind) { check(library().make(kind, &handle_), "an object"); }
-
-Object::~Object() {
-    if (handle_) library().destroy(handle_);
-}
-
-void Object::put(int attribute, int type, int64_t count, const void *values) {
-    check(library().set(handle_, attribute, type, count, values), "an attribute");
-}
-
-void Object::put(int attribute, const Object &object) {
-    put(attribute, kOfObject, 1, &object.handle_);
-}
-
-void Object::put(int attribute, int64_t value) { put(attribute, kOfInteger, 1, &value); }
-
-void Object::put(int attribute, bool value) { put(attribute, kOfBoolean, 1, &value); }
-
-void Object::finish() { check(library().finish(handle_), "an object"); }
-
-int64_t Object::integer(int attribute) const {
-    int64_t value = 0, count = 0;
-    check(library().get(handle_, attribute, kOfInteger, 1, &count, &value), "an attribute");
-    return value;
-}
-
-std::string Object::text(int attribute) const {
-    int64_t count = 0;
-    check(library().get(handle_, attribute, kOfCharacter, 0, &count, nullptr), "a text");
-    std::string text(size_t(count), '\0');
-    check(library().get(handle_, attribute, kOfCharacter, count, &count, text.data()), "a text");
-    return text;
-}
 
 // ---- Engines ------------------------------------------------------------------------------------
 
@@ -193,8 +54,8 @@ Object Graph::describe(Type type, const Sizes &sizes, const Sizes &strides, int6
     Object object(kTensor);
     object.put(kTensorName, name);
     object.put(kTensorType, kOfDataType, type);
-    object.put(kTensorSizes, kOfInteger, 4, sizes.data());
-    object.put(kTensorStrides, kOfInteger, 4, strides.data());
+    object.put(kTensorSizes, kOfInteger, int64_t(sizes.size()), sizes.data());
+    object.put(kTensorStrides, kOfInteger, int64_t(strides.size()), strides.data());
     object.put(kTensorAlignment, kAlignment);
     text_ += "t" + std::to_string(type) + " ";
     for (const Sizes *values : {&sizes, &strides})
@@ -209,10 +70,12 @@ Tensor Graph::tensor(Type type, const Sizes &sizes, const Sizes &strides) {
     return keep(std::move(object), sizes);
 }
 
+Tensor Graph::dense(Type type, const Sizes &sizes) {
+    return tensor(type, sizes, dense_strides(sizes));
+}
+
 Tensor Graph::inside(Type type, const Sizes &sizes) {
-    Sizes strides{1, 1, 1, 1};
-    for (size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-    Object object = describe(type, sizes, strides, next_++);
+    Object object = describe(type, sizes, dense_strides(sizes), next_++);
     object.put(kTensorIsInside, true);
     object.finish();
     return keep(std::move(object), sizes);
@@ -265,6 +128,11 @@ Tensor Graph::reduce(Reduction how, Tensor x) {
 
 Tensor Graph::apply(Function function, Type type, Tensor x, Tensor b) {
     const Tensor y = inside(type, x.sizes);
+    apply_to(y, function, x, b);
+    return y;
+}
+
+void Graph::apply_to(Tensor y, Function function, Tensor x, Tensor b) {
     Object what(kPointwise), object(kPointwiseOperation);
     what.put(kPointwiseMode, kOfPointwiseMode, function);
     what.put(kPointwisePrecision, kOfDataType, kFloat);
@@ -276,65 +144,48 @@ Tensor Graph::apply(Function function, Type type, Tensor x, Tensor b) {
     keep(std::move(what), {});
     operation(std::move(object));
     text_ += "f" + std::to_string(function) + " " + std::to_string(x.part) + " " +
-             std::to_string(b.part) + " ";
-    return y;
+             std::to_string(b.part) + " " + std::to_string(y.part) + " ";
 }
 
-// The first choice of the library's heuristics, serialized, because another handle runs it.
-std::string Graph::compile(void *handle) const {
-    Object graph(kOperationGraph), heuristics(kHeuristics), configuration(kEngineConfiguration);
-    graph.put(kGraphHandle, kOfHandle, 1, &handle);
-    graph.put(kGraphOperations, kOfObject, int64_t(operations_.size()), operations_.data());
-    graph.finish();
-    heuristics.put(kHeuristicsGraph, graph);
-    heuristics.put(kHeuristicsMode, kOfHeuristicMode, kModeA);
-    heuristics.finish();
-    int64_t count = 0;
-    void *result = configuration.handle();
-    check(library().get(heuristics.handle(), kHeuristicsResults, kOfObject, 1, &count, &result),
-          "a graph");
-    if (count < 1) throw Declined{"a graph: it has no kernel for it"};
-    Object plan(kPlan);
-    plan.put(kPlanHandle, kOfHandle, 1, &handle);
-    plan.put(kPlanConfiguration, configuration);
-    plan.finish();
-    return plan.text(kPlanText);
+void Graph::convolve(bool transposed, Tensor x, Tensor w, Tensor y, const Steps &steps, Type sums,
+                     double beta) {
+    constexpr int kCrossCorrelation = 1;
+    Object what(kConvolution);
+    Object object(transposed ? kConvolutionGradientOperation : kConvolutionOperation);
+    const auto put = [&what](int attribute, const Sizes &values) {
+        what.put(attribute, kOfInteger, int64_t(values.size()), values.data());
+    };
+    what.put(kConvolutionPrecision, kOfDataType, sums);
+    what.put(kConvolutionMode, kOfConvolutionMode, kCrossCorrelation);
+    what.put(kConvolutionDims, int64_t(steps.pads.size()));
+    put(kConvolutionDilations, steps.dilations);
+    put(kConvolutionSteps, steps.strides);
+    put(kConvolutionPadsBefore, steps.pads);
+    put(kConvolutionPadsAfter, steps.pads);
+    what.finish();
+    const auto factor = [&](int attribute, double value) {
+        const auto narrow = float(value);
+        if (sums == kDouble)
+            object.put(attribute, kOfDouble, 1, &value);
+        else
+            object.put(attribute, kOfFloat, 1, &narrow);
+    };
+    factor(transposed ? kGradientAlpha : kConvolutionAlpha, 1);
+    factor(transposed ? kGradientBeta : kConvolutionBeta, beta);
+    object.put(transposed ? kGradientWhat : kConvolutionWhat, what);
+    object.put(transposed ? kGradientW : kConvolutionW, part(w));
+    object.put(transposed ? kGradientOfY : kConvolutionX, part(x));
+    object.put(transposed ? kGradientOfX : kConvolutionY, part(y));
+    keep(std::move(what), {});
+    operation(std::move(object));
+    text_ += (transposed ? "v" : "u") + std::to_string(sums) + " " + std::to_string(beta) + " ";
+    for (const Sizes *values : {&steps.pads, &steps.strides, &steps.dilations})
+        for (int64_t value : *values) text_ += std::to_string(value) + " ";
 }
 
-Object Graph::restore(const std::vector<char> &text) const {
-    std::lock_guard guard(session_.lock);
-    Object plan(kPlan);
-    plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
-    plan.put(kPlanText, kOfCharacter, int64_t(text.size()), text.data());
-    plan.finish();
-    return plan;
-}
-
-// Compiled kernels are cached on disk.
-Object Graph::plan() const {
-    const Device &device = Device::get(session_.device);
-    std::string facts =
-        "plan 1 of the library of primitives\n" + std::to_string(library().version()) + " " +
-        std::to_string(driver_version()) + " " + std::to_string(device.major) + "." +
-        std::to_string(device.minor) + " " + std::to_string(device.multiprocessors) + "\n";
-    const Key key = key_of(facts + text_);
-    Making making(session_, key.hex());
-    std::vector<char> text;
-    if (Cache::get().load(key, text)) {
-        try {
-            return restore(text);
-        } catch (const Declined &) {  // possibly from another machine
-        }
-    }
-    const std::string made = compile(making.handle());
-    text.assign(made.begin(), made.end());
-    Cache::get().store(key, text);
-    return restore(text);
-}
-
-std::unique_ptr<Engine> Graph::finish() {
+std::unique_ptr<Engine> Graph::finish(const Limits &limits) {
     use_device(session_.device);
-    engine_->plan_.push_back(plan());
+    engine_->plan_.push_back(make_plan_of(operations_, text_, limits, session_));
     engine_->workspace_ = size_t(engine_->plan_[0].integer(kPlanWorkspace));
     for (int64_t name : constant_names_) engine_->names_.push_back(name);
     return std::move(engine_);

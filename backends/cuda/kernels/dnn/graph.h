@@ -1,5 +1,5 @@
-// Graphs of operations that the vendor's library of neural-network primitives (cuDNN) compiles to
-// one kernel. Opened at run time; enumerators are those of its headers, unchanged since version 9.
+// Graphs of operations for which the vendor's library of neural-network primitives (cuDNN) has an
+// engine: one kernel or a few, some of which it compiles for the graph.
 //
 //     dnn::Graph graph(device);
 //     const auto a = graph.tensor(dnn::kHalf, sizes, strides), b = ..., c = ...;
@@ -8,19 +8,18 @@
 //     engine->run({a_pointer, b_pointer, c_pointer}, workspace, stream);
 #pragma once
 
-#include <array>
+#include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernel.h"
-#include "kernels/dnn/session.h"
+#include "kernels/dnn/objects.h"
 
 namespace infini::cuda::dnn {
 
-enum Type { kFloat = 0, kHalf = 2, kBfloat16 = 9 };  // cudnnDataType_t
-enum Function {                                      // cudnnPointwiseMode_t
+enum Type { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat16 = 9 };  // cudnnDataType_t
+enum Function {                                                   // cudnnPointwiseMode_t
     kAdd = 0,
     kMultiply = 1,
     kDivide = 6,
@@ -30,36 +29,21 @@ enum Function {                                      // cudnnPointwiseMode_t
 };
 enum Reduction { kSum = 0, kGreatest = 3 };  // cudnnReduceTensorOp_t
 
-using Sizes = std::array<int64_t, 4>;
+using Sizes = std::vector<int64_t>;
 
-// One of the library's objects. Attributes are set before `finish`; after that it can be used.
-class Object {
-public:
-    explicit Object(int kind);
-    ~Object();
-    Object(Object &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Object &operator=(Object &&other) noexcept {
-        std::swap(handle_, other.handle_);
-        return *this;
-    }
-
-    // These throw Declined.
-    void put(int attribute, int type, int64_t count, const void *values);
-    void put(int attribute, const Object &object);
-    void put(int attribute, int type, int value) { put(attribute, type, 1, &value); }
-    void put(int attribute, int64_t value);
-    void put(int attribute, bool value);
-    void finish();
-
-    int64_t integer(int attribute) const;
-    std::string text(int attribute) const;
-    void *handle() const { return handle_; }
-
-private:
-    void *handle_ = nullptr;
+// Of the spatial dimensions of a convolution.
+struct Steps {
+    Sizes pads, strides, dilations;
 };
 
-// A kernel for a graph on one device.
+// What an engine has to respect, besides being deterministic.
+struct Limits {
+    size_t workspace = std::numeric_limits<size_t>::max();
+    bool tensor_cores = true;
+    bool fallback = false;  // whether engines without a promise of speed are accepted
+};
+
+// An engine for a graph on one device.
 class Engine {
 public:
     // `pointers` are those of the graph's tensors, in creation order, aligned to 16 bytes. Only
@@ -90,25 +74,29 @@ public:
     explicit Graph(int device);
 
     Tensor tensor(Type type, const Sizes &sizes, const Sizes &strides);
-    // Internal to the kernel (virtual).
+    Tensor dense(Type type, const Sizes &sizes);
+    // Internal to the engine (virtual).
     Tensor inside(Type type, const Sizes &sizes);
     Tensor constant(float value);
 
     void multiply(Tensor a, Tensor b, Tensor product);
     Tensor reduce(Reduction how, Tensor x);  // the last dimension is reduced to 1
     Tensor apply(Function function, Type type, Tensor x, Tensor b = {});
+    void apply_to(Tensor y, Function function, Tensor x, Tensor b = {});
+    // y = x * w + beta y, with sums of type `sums`; transposed: the gradient of such a convolution
+    // with respect to its image. Batch and channels are the first two dimensions.
+    void convolve(bool transposed, Tensor x, Tensor w, Tensor y, const Steps &steps, Type sums,
+                  double beta);
 
-    // Compiles the kernel for these sizes; cached on disk for later processes. Throws Declined.
-    std::unique_ptr<Engine> finish();
+    // Takes the first engine of the library's heuristics that respects the limits. If the library
+    // has to compile it, it is cached on disk for later processes. Throws Declined.
+    std::unique_ptr<Engine> finish(const Limits &limits = {});
 
 private:
     Tensor keep(Object object, const Sizes &sizes);
     Object describe(Type type, const Sizes &sizes, const Sizes &strides, int64_t name);
     void operation(Object object);
-    Object &part(Tensor tensor) { return parts_[tensor.part]; }
-    std::string compile(void *handle) const;
-    Object restore(const std::vector<char> &text) const;
-    Object plan() const;
+    Object &part(const Tensor &tensor) { return parts_[tensor.part]; }
 
     Session &session_;
     std::vector<Object> parts_;
