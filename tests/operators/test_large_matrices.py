@@ -63,6 +63,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Values]]] = [
     ("lu_solve", {"*B": (2,), "N": 100, "K": 70}, {"transpose": 1}, {}),
     ("solve_triangular", {"*B": (), "N": 170, "K": 70}, {"upper": 0, "unitriangular": 1}, {}),
     ("solve_triangular", {"*B": (2,), "N": 161, "K": 3}, {"upper": 1, "unitriangular": 0}, {}),
+    # Many right-hand sides.
+    ("solve_triangular", {"*B": (2,), "N": 9, "K": 4000}, {"upper": 1, "unitriangular": 0}, {}),
+    ("solve_triangular", {"*B": (), "N": 60, "K": 700}, {"upper": 0, "unitriangular": 0}, {}),
+    ("lu_solve", {"*B": (), "N": 20, "K": 1700}, {"transpose": 0}, {}),
     # Of many small matrices at a time, and complex ones.
     ("cholesky", {"*B": (3, 2), "N": 30}, {"upper": 0}, {}),
     ("cholesky", {"*B": (), "N": 40}, {"upper": 1}, {}),

@@ -124,6 +124,15 @@ struct Matrices {
         });
     }
 
+    // All elements as one row, if they are equally spaced here and in a dense matrix with that pitch.
+    Matrices joined(int64_t dense_row) const {
+        Matrices row = *this;
+        if (dense_row == columns && (columns == 1 || row_step == columns * column_step)) {
+            row.rows = 1, row.columns = size();
+            row.column_step = columns == 1 ? row_step : column_step;
+        }
+        return row;
+    }
     // Contiguous rows, or rows with the given pitch.
     template <class C>
     void load(C *to, const void *data, int64_t index, int64_t to_row = 0) const {
@@ -136,8 +145,9 @@ struct Matrices {
         if constexpr (std::is_same_v<C, double>)
             if (is_transposed<float>())
                 return load_turned(to, reinterpret_cast<const float *>(from), to_row);
-        for (int64_t i = 0; i < rows; ++i)
-            load_dtype(to + i * to_row, from + i * pitch, dtype, size_t(columns), column_step);
+        const Matrices m = joined(to_row);
+        for (int64_t i = 0; i < m.rows; ++i)
+            load_dtype(to + i * to_row, from + i * pitch, dtype, size_t(m.columns), m.column_step);
     }
     template <class C>
     void store(void *data, int64_t index, const C *from, int64_t from_row = 0) const {
@@ -150,8 +160,10 @@ struct Matrices {
         if constexpr (std::is_same_v<C, double>)
             if (is_transposed<float>())
                 return store_turned(reinterpret_cast<float *>(to), from, from_row);
-        for (int64_t i = 0; i < rows; ++i)
-            store_dtype(to + i * pitch, dtype, from + i * from_row, size_t(columns), column_step);
+        const Matrices m = joined(from_row);
+        for (int64_t i = 0; i < m.rows; ++i)
+            store_dtype(to + i * pitch, dtype, from + i * from_row, size_t(m.columns),
+                        m.column_step);
     }
 };
 
