@@ -27,7 +27,7 @@ SIZES: list[tuple[str, dict[str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["F16", "BF16"])
+@pytest.mark.parametrize("dtype", ["F16", "BF16", "F32"])
 @pytest.mark.parametrize("kernel", ["rows", "tiles", "groups", ""])
 @pytest.mark.parametrize(("name", "sizes"), SIZES)
 def test_attention(

@@ -17,13 +17,22 @@ pytestmark = pytest.mark.requires("nvrtc")
 
 COMMON = "using T = {type}; using Table = int32_t; using Length = int32_t;"
 DEFAULTS = ("kSloped=0", "kWindow=0", "kCapped=0")
+TILE = "kM=2,kWarps=4,kKeys=64"  # of flash_sm80
 # File, architecture, constants: as planners choose them for common heads.
 CASES = [
     ("decode", "sm_90", "kPaged=0,kRagged=0,kCausal=0,kDepth=128,kValue=128,kM=1,kStages=3"),
     ("decode", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2,kStages=3"),
     ("decode", "sm_80", "kPaged=1,kRagged=0,kCausal=1,kDepth=64,kValue=64,kM=1,kStages=4"),
-    ("flash_sm80", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
-    ("flash_sm80", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
+    (
+        "flash_sm80",
+        "sm_80",
+        "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128," + TILE,
+    ),
+    (
+        "flash_sm80",
+        "sm_90",
+        "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64," + TILE,
+    ),
     (
         "decode",
         "sm_90",
@@ -32,7 +41,7 @@ CASES = [
     (
         "flash_sm80",
         "sm_90",
-        "kPaged=1,kRagged=1,kCausal=1,kWindow=1,kCapped=1,kDepth=128,kValue=128,kM=2",
+        "kPaged=1,kRagged=1,kCausal=1,kWindow=1,kCapped=1,kDepth=128,kValue=128," + TILE,
     ),
     (
         "flash_sm90",
@@ -99,6 +108,15 @@ CASES = [
         "kPaged=1,kRagged=0,kCausal=0,kDepth=576,kValue=512,kM=4,kStages=3,kAlias=1,kEntries=1",
     ),
 ]
+PLAIN = "kPaged=0,kRagged=0,kCausal=1,"
+PAGED = "kPaged=1,kRagged=1,kCausal=1,kWindow=1,kCapped=1,"
+FLOATS = [  # F32: sizes of a block, and whether one product of TF32 is enough
+    ("sm_90", PLAIN + "kDepth=64,kValue=64,kM=2,kWarps=4,kKeys=32,kPlain=0"),
+    ("sm_80", PLAIN + "kDepth=64,kValue=64,kM=2,kWarps=4,kKeys=32,kPlain=1"),
+    ("sm_90", PLAIN + "kDepth=128,kValue=128,kM=1,kWarps=4,kKeys=32,kPlain=0"),
+    ("sm_80", PAGED + "kDepth=128,kValue=128,kM=1,kWarps=4,kKeys=32,kPlain=0"),
+    ("sm_90", PAGED + "kDepth=128,kValue=128,kM=1,kWarps=1,kKeys=16,kPlain=0"),
+]
 
 
 def flattened(name: str, seen: set[str], selector: str = "") -> str:
@@ -121,8 +139,13 @@ def flattened(name: str, seen: set[str], selector: str = "") -> str:
     return re.sub(r'^#include "([^"]+)"$', include, text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(("file", "architecture", "constants"), CASES)
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize(
+    ("file", "architecture", "constants", "dtype"),
+    [
+        *((*case, dtype) for case in CASES for dtype in ("f16", "bf16")),
+        *(("flash_tf32", *case, "float") for case in FLOATS),
+    ],
+)
 def test_kernels_stay_in_registers(
     file: str, architecture: str, constants: str, dtype: str
 ) -> None:

@@ -6,7 +6,8 @@
 //     a [16, 16]  a[0] = (g, 2t), a[1] = (g + 8, 2t), a[2] = (g, 2t + 8), a[3] = (g + 8, 2t + 8)
 //     b [16, 8]   b[0] = (2t, g), b[1] = (2t + 8, g)
 //     d [16, 8]   d[0], d[1] = (g, 2t), (g, 2t + 1); d[2], d[3] = the same of row g + 8
-// With 8-bit elements, registers hold four along k (which is 32 then): 4t, and 4t + 16.
+// With 8-bit elements, registers hold four along k (which is 32 then): 4t, and 4t + 16; with TF32
+// one (k is 8): t, and t + 4.
 #pragma once
 
 #include "prelude.cuh"
@@ -35,6 +36,20 @@ INFINI_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// d += a @ b with TF32: a [16, 8], b [8, 8]. The last 13 bits of the elements are ignored.
+INFINI_DEVICE void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// Rounds to TF32, ties away from 0.
+INFINI_DEVICE uint32_t round_to_tf32(float x) {
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
 }
 
 // d += a @ b with signed bytes: a [16, 32], b [32, 8].

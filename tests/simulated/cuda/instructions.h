@@ -119,6 +119,13 @@ template <class T>
 inline void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     simulated::mma_m16n8k16<typename NumberOf<T>::Type>(d, a, b);
 }
+inline void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    simulated::mma_m16n8k8_tf32(d, a, b);
+}
+inline uint32_t round_to_tf32(float x) {
+    const uint32_t word = simulated::bits<uint32_t>(x);
+    return x - x == 0 ? (word + 0x1000u) & 0xffffe000u : word;
+}
 inline void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     simulated::mma_m16n8k32_s8(d, a, b);
 }

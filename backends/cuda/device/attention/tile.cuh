@@ -1,5 +1,5 @@
-// Building blocks of attention on the tensor cores, for 16-bit floats: rows in shared memory,
-// scores, the online softmax, results.
+// Building blocks of attention on the tensor cores: rows in shared memory, scores, the online
+// softmax, results.
 //
 // Rows in shared memory are padded by 16 bytes, so that the eight rows of an ldmatrix are in
 // different banks for every size that is a multiple of 16.
@@ -13,7 +13,7 @@
 
 namespace infini {
 
-inline constexpr int kPiece = 8;  // elements in 16 bytes
+inline constexpr int kPiece = kWide<T>;  // elements in 16 bytes
 inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
 
 // Copies 16 bytes of a row to shared memory, element by element; stores zeros if there is no row.
@@ -150,7 +150,9 @@ INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale
         greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
         greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
         const float base = greatest == kNone ? 0.0f : greatest * scale;
-        factor[row] = ptx::exp2_approx(rows.greatest[row] * scale - base);
+        // Rounded as `base` is, not fused into an FMA: the factor is exactly 1 if the maximum stays,
+        // so that a row's bits do not depend on tiles that it does not see.
+        factor[row] = ptx::exp2_approx(__fmul_rn(rows.greatest[row], scale) - base);
         rows.greatest[row] = greatest;
         float sum = 0;
 #pragma unroll
@@ -181,19 +183,20 @@ INFINI_DEVICE void scale_results(Scores<tiles> &results, const float (&factor)[2
         for (int i = 0; i < 4; ++i) results[n][i] *= factor[i / 2];
 }
 
-// The probabilities of 16 keys (two tiles of 8) as an operand.
+// The probabilities of 16 keys (two tiles of 8) as an operand of 16-bit floats.
+template <class E = T>
 INFINI_DEVICE void pack_weights(uint32_t (&a)[4], const float (&low)[4], const float (&high)[4]) {
-    a[0] = pack_pair<T>(low[0], low[1]), a[1] = pack_pair<T>(low[2], low[3]);
-    a[2] = pack_pair<T>(high[0], high[1]), a[3] = pack_pair<T>(high[2], high[3]);
+    a[0] = pack_pair<E>(low[0], low[1]), a[1] = pack_pair<E>(low[2], low[3]);
+    a[2] = pack_pair<E>(high[0], high[1]), a[3] = pack_pair<E>(high[2], high[3]);
 }
 
-// The address of this lane's row for load_matrices<4> of 16 keys and 16 columns: of keys, whose
-// rows are columns of the operand, of queries, and (transposed) of values.
+// The address of this lane's row for load_matrices<4> of 16 keys and 32 bytes: of keys, whose rows
+// are columns of the operand, of queries, and (transposed) of values.
 INFINI_DEVICE const T *key_matrix(const T *tile, int column) {
-    return tile + (lane() / 16 * 8 + lane() % 8) * kPitch + column + lane() / 8 % 2 * 8;
+    return tile + (lane() / 16 * 8 + lane() % 8) * kPitch + column + lane() / 8 % 2 * kPiece;
 }
 INFINI_DEVICE const T *query_matrix(const T *tile, int column) {
-    return tile + (lane() / 8 % 2 * 8 + lane() % 8) * kPitch + column + lane() / 16 * 8;
+    return tile + (lane() / 8 % 2 * 8 + lane() % 8) * kPitch + column + lane() / 16 * kPiece;
 }
 INFINI_DEVICE const T *value_matrix(const T *tile, int column) {
     return tile + (lane() / 8 % 2 * 8 + lane() % 8) * kValuePitch + column + lane() / 16 * 8;

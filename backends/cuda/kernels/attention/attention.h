@@ -28,6 +28,7 @@ struct AttentionCase {
     bool causal = false;
     double scale = 1, softcap = 0;  // 0: no cap
     int64_t window = 0;             // 0: none; else the case is causal
+    bool tf32 = false;              // factors of F32 products may be rounded to TF32
     bool invariant = false;         // a row's bits do not depend on other rows: keys are not split
 
     bool paged() const { return table_at >= 0; }
