@@ -53,6 +53,28 @@ struct Strip {
     }
 };
 
+// The plane of a number, in row-major order. deep: there are three dimensions.
+template <bool deep>
+struct PlaneOf {
+    I image, channel, depth = 0;
+
+    INFINI_DEVICE PlaneOf(const ImageParams &p, I number) {
+        if constexpr (deep) {
+            const I next = divided(number, p.size[0], p.by[0]);
+            depth = number - next * I(p.size[0]);
+            number = next;
+        }
+        image = divided(number, p.channels, p.by_channels);
+        channel = number - image * I(p.channels);
+    }
+    INFINI_DEVICE int64_t offset(const ImageParams &p) const {
+        return image * p.batch_stride + channel * p.channel_stride;
+    }
+    INFINI_DEVICE int64_t offset(const ImageParams &p, I row, I column) const {
+        return offset(p) + depth * p.stride[0] + row * p.stride[1] + column * p.stride[2];
+    }
+};
+
 // Stores neighbouring results of a row, of which `count` exist.
 template <int n, class T>
 INFINI_DEVICE void store_columns(T *to, const Vec<T, n> &values, I stride, I count, bool whole) {

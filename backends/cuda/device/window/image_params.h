@@ -13,6 +13,14 @@ struct ImageParams {
     INFINI_BOTH int64_t elements() const { return size[0] * size[1] * size[2]; }
 };
 
+// How warps divide an image's outputs: a task is some rows of a few columns, in some planes (a plane
+// has the last two dimensions).
+struct StripParams {
+    int64_t tasks = 0, tiles = 1, strips = 1;  // tiles of columns, strips of rows
+    int32_t rows = 1, planes = 1;              // of a task
+    int32_t whole = 0;                         // whether pairs of outputs are aligned
+};
+
 // Windows over the dimensions: sliding windows of a kernel, or bins that cover each dimension.
 struct PoolParams {
     const void *x;
@@ -22,6 +30,7 @@ struct PoolParams {
     int64_t kernel[3] = {1, 1, 1}, step[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, gap[3] = {1, 1, 1};
     int64_t divisor = 0;       // divisor of a mean; 0: the number of elements in the window
     int32_t with_padding = 0;  // whether these include the padding
+    StripParams strips;
 };
 
 struct FractionalParams {
@@ -38,14 +47,6 @@ struct FoldParams {
     void *image;
     int64_t count, channels, size[2], windows[2], taps[2], step[2], pad[2], gap[2];
     int64_t to[4], from[3];  // strides
-};
-
-// How warps divide an image's outputs: a task is some rows of a few columns, in some planes (a plane
-// has the last two dimensions).
-struct StripParams {
-    int64_t tasks = 0, tiles = 1, strips = 1;  // tiles of columns, strips of rows
-    int32_t rows = 1, planes = 1;              // of a task
-    int32_t whole = 0;                         // whether pairs of outputs are aligned
 };
 
 // Resampling along one dimension. Antialiasing needs tables: for each output, the first input

@@ -91,19 +91,13 @@ INFINI_ENTRY(ResampleParams, 256, sizeof(W) == 4 && kRank < 3 ? 4 : 1) {
             }
         }
         for (I number = strip.plane + lane() / kLanes; number < strip.end; number += kGroups) {
-            const I rest = kRank == 3 ? divided(number, p.to.size[0], p.to.by[0]) : number;
-            const I depth = number - rest * I(kRank == 3 ? p.to.size[0] : 1);
-            const I image = divided(rest, p.to.channels, p.to.by_channels);
-            const I channel = rest - image * I(p.to.channels);
-            const T *plane = static_cast<const T *>(p.x) + image * p.from.batch_stride +
-                             channel * p.from.channel_stride;
-            T *y = static_cast<T *>(p.y) + image * p.to.batch_stride +
-                   channel * p.to.channel_stride + depth * p.to.stride[0] +
-                   strip.top * p.to.stride[1] + left * p.to.stride[2];
+            const PlaneOf<kRank == 3> of(p.to, number);
+            const T *plane = static_cast<const T *>(p.x) + of.offset(p.from);
+            T *y = static_cast<T *>(p.y) + of.offset(p.to, strip.top, left);
             I under[kTaps0] = {};
             W share[kTaps0] = {W(1)};
             if constexpr (kRank == 3) {
-                const Taps<kTaps0> taps = taps_of<kTaps0>(p.axes[0], depth, p.corners);
+                const Taps<kTaps0> taps = taps_of<kTaps0>(p.axes[0], of.depth, p.corners);
 #pragma unroll
                 for (int a = 0; a < kTaps0; ++a) {
                     under[a] = offset_of(p.from, 0, taps.first + a);

@@ -9,6 +9,7 @@ namespace {
 enum Fold { kSum, kMax, kMaxPlace };
 
 constexpr int64_t kPoolThreads = 256, kLarge = 128;  // minimum window shared by a warp
+constexpr int64_t kMostTaps = 49, kMostSpan = 32;    // of windows whose rows are held in registers
 
 struct Pool {
     PoolParams params = {};
@@ -67,12 +68,52 @@ struct Pool {
     }
 };
 
+void set_pointers(PoolParams &p, const Arguments &a, Fold fold) {
+    const bool places = fold == kMaxPlace;
+    p.y = a.pointer<void>(0), p.found = places ? a.pointer<int64_t>(1) : nullptr;
+    p.x = a.pointer<void>(places ? 2 : 1);
+}
+
+// Small sliding windows in strips: null for others.
+std::unique_ptr<Plan> plan_in_strips(const Operation &operation, Device &device, const Pool &pool,
+                                     Fold fold) {
+    PoolParams params = pool.params;
+    const int64_t *kernel = params.kernel;
+    // The part of a row that a thread loads is held in registers.
+    const int64_t span = (kColumns - 1) * params.step[2] + (kernel[2] - 1) * params.gap[2] + 1;
+    if (pool.bins || kernel[0] > kMostSpan || kernel[1] * kernel[2] > kMostTaps || span > kMostSpan)
+        return nullptr;
+    Source source("window/pool.cuh:strips");
+    const Tensor output = operation.tensor(0);
+    const bool small = pool.small() && reaches_32_bits(params.from, params.to) &&
+                       reaches_32_bits(params.from, params.places);
+    source.type("T", output.dtype).type("I", index_type(small));
+    source.constant("kFold", fold).constant("kRank", std::max(pool.rank(), 2));
+    for (int d : {1, 2}) {
+        const std::string number = std::to_string(d);
+        source.constant(("kKernel" + number).c_str(), kernel[d]);
+        source.constant(("kStep" + number).c_str(), params.step[d]);
+        source.constant(("kGap" + number).c_str(), params.gap[d]);
+    }
+    const StripPlan plan = plan_strips(device, params.to, dtype_bytes(output.dtype));
+    params.strips = plan.params;
+    source.constant("kColumns", kColumns).constant("kLanes", plan.lanes);
+    auto strips = device.compile(source.constant("kUnit", params.from.stride[2] == 1));
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        PoolParams p = params;
+        set_pointers(p, a, fold);
+        p.strips.whole = plan.is_whole(p.y);
+        return strips->launch(stream, plan.blocks, kPoolThreads, p);
+    });
+}
+
 std::unique_ptr<Plan> plan_of(const Operation &operation, Device &device, const Pool &pool,
                               Fold fold) {
     const Tensor output = operation.tensor(0);
     if (output.numel() == 0) return make_empty_plan();
+    if (auto plan = plan_in_strips(operation, device, pool, fold)) return plan;
     const int64_t together = pool.window >= kLarge ? device.warp : 1;
-    Source source("window/pool.cuh");
+    Source source("window/pool.cuh:windows");
     source.type("T", output.dtype).type("I", index_type(pool.small()));
     source.constant("kTogether", together).constant("kFold", fold).constant("kBins", pool.bins);
     source.constant("kRank", pool.rank()).constant("kGaps", pool.has_gaps());
@@ -80,9 +121,7 @@ std::unique_ptr<Plan> plan_of(const Operation &operation, Device &device, const 
     const int64_t blocks = device.blocks_for(output.numel() * together, kPoolThreads, 64);
     return make_plan([=, params = pool.params](const Arguments &a, const Stream &stream) {
         PoolParams p = params;
-        const bool places = fold == kMaxPlace;
-        p.y = a.pointer<void>(0), p.found = places ? a.pointer<int64_t>(1) : nullptr;
-        p.x = a.pointer<void>(places ? 2 : 1);
+        set_pointers(p, a, fold);
         return kernel->launch(stream, blocks, kPoolThreads, p);
     });
 }
