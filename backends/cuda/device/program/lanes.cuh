@@ -25,17 +25,9 @@ INFINI_DEVICE void join_lanes(Folds &folds) {
         for (int i = 1; i < kLanes; ++i) folds.join(parts[i][my_group()]);
     } else {
         constexpr int kNear = kLanes < kWarp ? kLanes : kWarp;
+        // Joining is commutative, so both lanes get the same result.
 #pragma unroll
-        for (int mask = kNear / 2; mask > 0; mask /= 2) {
-            Folds other = shuffle_xor(folds, mask);
-            // Both lanes must combine in the same order.
-            if (lane() & mask) {
-                other.join(folds);
-                folds = other;
-            } else {
-                folds.join(other);
-            }
-        }
+        for (int mask = kNear / 2; mask > 0; mask /= 2) folds.join(shuffle_xor(folds, mask));
         if constexpr (kLanes > kWarp) {  // the block has only one row
             constexpr int kWarps = kLanes > kWarp ? kLanes / kWarp : 1;
             INFINI_SHARED Folds parts[kWarps];

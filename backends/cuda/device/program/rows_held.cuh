@@ -12,12 +12,13 @@ struct HeldRun {
     const Params &p;
     const Place base;
     const bool here;
+    const int size;  // 0: there is no such row
     Rows rows;
     In<kVec> in[kChunks];
     Held<kVec> held[kChunks];
 
     INFINI_DEVICE HeldRun(const Params &p, const Place &base, bool here)
-        : p(p), base(base), here(here) {}
+        : p(p), base(base), here(here), size(here ? int(p.row_size) : 0) {}
 
     template <class Pass>
     INFINI_DEVICE void fetch() {
@@ -44,7 +45,8 @@ struct HeldRun {
     }
     INFINI_DEVICE Index element(int k) const { return Index(k * kLanes + my_lane()) * kVec; }
     INFINI_DEVICE bool mine(int k) const {
-        return (kLanes == kThreads || here) && (kFull || element(k) < p.row_size);
+        if constexpr (kFull) return kLanes == kThreads || here;
+        return int(element(k)) < size;
     }
 };
 

@@ -91,6 +91,7 @@ private:
         };
         if (vectors <= 4 * warp && fits(warp)) {
             lanes_ = std::min(warp, power_up(vectors));
+            while (fewer_lanes(vectors, cost)) lanes_ /= 2;
             chunks_ = std::max(1, int(quotient_up(vectors, lanes_)));
             threads_ = 128;
             return true;
@@ -105,6 +106,21 @@ private:
             return true;
         }
         return false;
+    }
+
+    // Whether half of the lanes take fewer instructions for a row: fewer are idle at its end, and
+    // there is less to combine. They must suffice to fill the device, and read whole sectors.
+    bool fewer_lanes(int64_t vectors, int cost) const {
+        constexpr int64_t kPerElement = 12, kPerRow = 40;  // instructions, for a softmax
+        const int64_t half = lanes_ / 2, chunks = quotient_up(vectors, std::max<int64_t>(half, 1));
+        const int64_t bytes = half * width_ * std::max(composer_.row_bytes(), 1);
+        const int64_t threads = int64_t(phase_.device.multiprocessors) * 1024;
+        if (phase_.invariant || half == 0 || bytes < 32 || nest_.rows * half < threads)
+            return false;
+        auto instructions = [&](int64_t lanes) {
+            return lanes * (quotient_up(vectors, lanes) * width_ * kPerElement + kPerRow);
+        };
+        return chunks * cost <= 24 && instructions(half) * 8 < instructions(lanes_) * 7;
     }
 
     Launch held_launch() {
