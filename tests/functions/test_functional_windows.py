@@ -79,6 +79,19 @@ CONVOLUTIONS = [
     case("conv2d", PLANE, WEIGHTS[2], padding="valid", kinds="f32"),
     case("conv2d", T(2, 4, 6, 7), T(6, 2, 3, 3), T(6), groups=2, kinds=SOME, length=TERMS),
     case("conv2d", T(4, 6, 7), T(4, 1, 3, 3), groups=4, padding=(1, 0), kinds="f32"),
+    # Depthwise: rows that are whole vectors, and others.
+    *(
+        case("conv2d", T(2, 3, 9, width), T(features, 1, *taps), T(features), groups=3, **more)
+        for width, features, taps, more in (
+            (16, 3, (3, 3), {"padding": 1, "kinds": "f32 f16 bf16 f64", "length": TERMS}),
+            (24, 6, (3, 2), {"padding": (2, 0), "dilation": (2, 3), "kinds": "f16"}),
+            (13, 3, (5, 5), {"padding": 2, "stride": 2, "kinds": "f32 f16", "length": TERMS}),
+            (16, 3, (1, 3), {"stride": (1, 4), "kinds": "f16"}),
+            (3, 3, (3, 2), {"stride": 3, "kinds": "f32"}),
+        )
+    ),
+    case("conv2d", T(2, 1, 8, 16), T(4, 1, 3, 3), padding=1, kinds="f16"),
+    case("conv1d", T(2, 5, 19), T(5, 1, 4), groups=5, padding=3, kinds="f32 f16"),
     *(case(f"conv_transpose{r}d", INPUTS[r], BACK[r], kinds=SOME, length=TERMS) for r in RANKS),
     *(
         case(

@@ -141,6 +141,18 @@ SPECIAL = [
     KernelCase("kthvalue", "F32", "large"),
     KernelCase("sort", "F16", "large", seed=1),
     KernelCase("topk", "F32", "large", symbols={"*S": (3, 40000)}, attributes={"dim": 1, "k": 7}),
+    KernelCase(  # depthwise
+        "grouped_conv",
+        "F16",
+        symbols={"N": 2, "C": 3, "M": 3, "G": 1, "*X": (9, 16), "*K": (3, 3), "*Y": (9, 16)},
+        attributes={
+            "n": 2,
+            "groups": 3,
+            "pads": [1, 1],
+            "strides": [1, 1],
+            "dilations": [1, 1],
+        },
+    ),
     KernelCase("prepare_moe_input", "I32", "large"),
     KernelCase("moe_align", "I32", "large", symbols={"T": 5000}),
     KernelCase("gemm", "F32", "large", symbols={"*B": (), "M": 40, "K": 4096, "N": 48}),  # split K

@@ -49,8 +49,8 @@ ConvolutionShape conv_shape(const Operation &op, int64_t groups) {
     return s;
 }
 
-// The convolution library reads 16 bytes at a time and faults on unaligned addresses. These use the
-// direct kernel, which needs no workspace and is compiled on first use.
+// The convolution library and the depthwise kernel read 16 bytes at a time and fault on unaligned
+// addresses. These use the direct kernel, which needs no workspace and is compiled on first use.
 class AlignedConvolution final : public Plan {
 public:
     AlignedConvolution(std::unique_ptr<Plan> library, const ConvolutionShape &shape, Device &device)
@@ -80,8 +80,9 @@ private:
 };
 
 std::unique_ptr<Plan> plan_any_convolution(const ConvolutionShape &shape, Device &device) {
-    if (auto plan = plan_conv_dnn(shape, device))
-        return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
+    auto plan = plan_depthwise(shape, device);
+    if (!plan) plan = plan_conv_dnn(shape, device);
+    if (plan) return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
     return plan_convolution(shape, device);
 }
 

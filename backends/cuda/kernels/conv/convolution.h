@@ -24,6 +24,9 @@ struct ConvolutionShape {
 std::unique_ptr<Plan> plan_convolution(const ConvolutionShape &shape, Device &device);
 // One thread per output: needs no workspace and no alignment.
 std::unique_ptr<Plan> plan_direct_convolution(const ConvolutionShape &shape, Device &device);
+// For windows of a single channel in up to two dimensions, on tensors aligned to 16 bytes. Null if
+// the case is not supported.
+std::unique_ptr<Plan> plan_depthwise(const ConvolutionShape &shape, Device &device);
 // With the library of matrix products: for 16-bit types, windows of one element, and biases. Null
 // if the case is not supported.
 std::unique_ptr<Plan> plan_pointwise(const ConvolutionShape &shape, Device &device);
