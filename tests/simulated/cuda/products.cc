@@ -32,6 +32,7 @@ struct Preference {
     uint64_t workspace = 0;
     uint32_t alignment[4] = {256, 256, 256, 256};
 };
+constexpr size_t kWorkspace = 512;
 struct Algorithm {
     uint64_t alignment[4], rest[4];
 };
@@ -90,8 +91,10 @@ struct Product {
     const void *pa, *pb, *pc;
     void *pd;
     double alpha, beta;
+    void *workspace;
 
     void run() const {
+        std::memset(workspace, 0xcd, kWorkspace);
         const int64_t m = int64_t(d.rows), n = int64_t(d.columns);
         const bool ta = description.transpose[0], tb = description.transpose[1];
         const int64_t k = int64_t(ta ? a.rows : a.columns);
@@ -202,7 +205,7 @@ int cublasLtMatmulAlgoGetHeuristic(void *, Description *t, Layout *a, Layout *b,
     if (int status = check(*t, *a, *b, *c, *d)) return status;
     *found = {};
     for (int i = 0; i < 4; ++i) found->algorithm.alignment[i] = p->alignment[i];
-    found->workspace = 512;
+    found->workspace = kWorkspace;
     *count = 1;
     return kSuccess;
 }
@@ -215,10 +218,9 @@ int cublasLtMatmul(void *, Description *t, const void *alpha, const void *pa, La
     for (int i = 0; i < 4; ++i)
         if (!pointers[i] || reinterpret_cast<uintptr_t>(pointers[i]) % algorithm->alignment[i])
             return wrong("a pointer is null, or not aligned as the algorithm needs it");
-    if (workspace_bytes != 512 || !workspace || reinterpret_cast<uintptr_t>(workspace) % 256)
+    if (workspace_bytes != kWorkspace || !workspace || reinterpret_cast<uintptr_t>(workspace) % 256)
         return wrong("the workspace is not what the algorithm needs");
-    std::memset(workspace, 0xcd, workspace_bytes);
-    auto *product = new Product{*t, *a, *b, *c, *d, pa, pb, pc, pd, 0, 0};
+    auto *product = new Product{*t, *a, *b, *c, *d, pa, pb, pc, pd, 0, 0, workspace};
     product->alpha = read(t->scale, alpha, 0), product->beta = read(t->scale, beta, 0);
     // Kept: a graph may run it again.
     using Launch = int (*)(void *, void (*)(void *), void *);
