@@ -19,17 +19,23 @@ namespace {
 // Blocks with few vectors use memory bandwidth best, because the scheduler can start the next one
 // while another waits. But starting a block takes time, too: each thread should load at least 32
 // bytes, as it does for an operator with two inputs. Slow functions need two vectors per thread to
-// hide latency.
+// hide latency, or one element if there are too few to occupy all multiprocessors.
 struct BlockShape {
-    int threads = 128, unroll = 1;
+    int threads = 128, unroll = 1, width = 1;
+
+    int64_t elements() const { return int64_t(threads) * unroll * width; }
 };
-BlockShape choose_block(const Phase &phase, int loaded_bytes) {
+BlockShape choose_block(const Phase &phase, int dense_bytes, int width) {
     constexpr int kLong = 10, kLoaded = 32, kMostUnroll = 4;
     int cost = 0;
     for (const Stage &stage : phase.nest.stages)
         cost += expression_of(phase.program, stage.number).cost;
-    BlockShape shape{128, cost >= kLong ? 2 : 1};
-    while (shape.unroll * loaded_bytes < kLoaded && shape.unroll < kMostUnroll) shape.unroll *= 2;
+    const bool slow = cost >= kLong;
+    BlockShape shape{128, slow ? 2 : 1, width};
+    while (shape.unroll * dense_bytes * width < kLoaded && shape.unroll < kMostUnroll)
+        shape.unroll *= 2;
+    if (slow && phase.nest.rows < shape.elements() * phase.device.multiprocessors)
+        shape.unroll = shape.width = 1;
     return shape;
 }
 
@@ -40,8 +46,8 @@ Launches plan_map(Phase &phase) {
     if (const int turned = composer.turned_dimension(); turned >= 0)
         return plan_tiles(phase, turned);
     Launches launches;
-    const int width = composer.choose_width(16);
-    const BlockShape block = choose_block(phase, composer.dense_bytes() * width);
+    const BlockShape block = choose_block(phase, composer.dense_bytes(), composer.choose_width(16));
+    const int width = block.width;
     Launch launch;
     ParameterText members;
     members.add("int64_t", "count", phase.nest.rows);
@@ -52,8 +58,7 @@ Launches plan_map(Phase &phase) {
     source.constant("kThreads", block.threads).constant("kUnroll", block.unroll);
     launch.parameters = members.bytes();
     launch.threads = unsigned(block.threads);
-    const int64_t per_block = int64_t(block.threads) * block.unroll * width;
-    launch.grid = Grid((phase.nest.rows + per_block - 1) / per_block);
+    launch.grid = Grid((phase.nest.rows + block.elements() - 1) / block.elements());
     launch.code = std::make_shared<Code>(std::move(source));
     launches.usual.push_back(std::move(launch));
     return launches;
