@@ -39,10 +39,8 @@ def _device_of(*operands: Any) -> Any:
     return next(each.device for each in operands if isinstance(each, Tensor))
 
 
-def _inverse_power(a: Tensor, s: Tensor | int) -> Tensor:
-    """a^-s; of a number s that is known, by products, which take a fraction of the time."""
-    if not isinstance(s, int):
-        return emit("pow", a, emit("neg", s))  # type: ignore[no-any-return]
+def _inverse_power(a: Tensor, s: int) -> Tensor:
+    """a^-s by products, which take a fraction of the time of a power."""
     square = emit("reciprocal", a)
     made: Any = None
     while s:
@@ -53,30 +51,25 @@ def _inverse_power(a: Tensor, s: Tensor | int) -> Tensor:
     return made  # type: ignore[no-any-return]
 
 
-def _zeta_above(given: Tensor | int, q: Tensor, narrow: bool = False) -> Tensor:
+def _zeta_above(s: int, q: Tensor, narrow: bool) -> Tensor:
     """The sum of (q + k)^-s: some terms, and Euler's and Maclaurin's formula for the rest,
     for q above 0. Half as many do for results with the digits of a float32."""
     first, more_terms = (_FIRST // 2, 6) if narrow else (_FIRST, len(_BERNOULLI))
     total = None
     for k in range(first):
-        term = _inverse_power(emit("add", q, float(k)), given)
+        term = _inverse_power(emit("add", q, float(k)), s)
         total = term if total is None else emit("add", total, term)
     a = emit("add", q, float(first))
-    power = _inverse_power(a, given)
-    s = tensor_for(float(given), q.dtype, q.device) if isinstance(given, int) else given
-    if isinstance(given, int) and given > 1:
-        rest = _inverse_power(a, given - 1)
-    else:
-        rest = emit("mul", power, a)
-    total = emit("add", total, emit("div", rest, emit("sub", s, 1.0)))
+    power = _inverse_power(a, s)
+    total = emit("add", total, emit("mul", _inverse_power(a, s - 1), 1 / (s - 1)))
     total = emit("add", total, emit("mul", power, 0.5))
-    factor = emit("div", emit("mul", s, power), a)  # s (s + 1) ... a^(-s - 2k + 1)
+    factor = emit("div", emit("mul", power, float(s)), a)  # s (s + 1) ... a^(-s - 2k + 1)
     inverse = emit("reciprocal", emit("mul", a, a))
     for k, each in enumerate(_BERNOULLI[:more_terms], 1):
         total = emit("add", total, emit("mul", factor, each))
-        more = emit("mul", emit("add", s, 2.0 * k - 1), emit("add", s, 2.0 * k))
+        more = (s + 2.0 * k - 1) * (s + 2.0 * k)
         factor = emit("mul", emit("mul", factor, more), inverse)
-    return total
+    return total  # type: ignore[no-any-return]
 
 
 def _cotangent_derivative(n: int) -> list[float]:
@@ -119,20 +112,6 @@ def _polygamma_terms(n: int, x: Tensor, narrow: bool) -> Tensor:
     return emit("where", below, emit("neg", both) if n % 2 else both, made)  # type: ignore[no-any-return]
 
 
-def _zeta_sum(s: Tensor, q: Tensor) -> Tensor:
-    """The sum of (q + k)^-s over k = 0, 1, ...; s is an integer where q is below 0, and the terms
-    below 0 are those of another such sum, up to their sign."""
-    below = emit("less", q, 0.0)
-    rest = emit("sub", q, emit("floor", q))
-    one = tensor_for(1.0, q.dtype, q.device)
-    made = _zeta_above(s, emit("where", below, rest, q))
-    ends = [emit("sub", one, emit("where", below, each, 0.0)) for each in (rest, q)]
-    terms = emit("sub", *(_zeta_above(s, each) for each in ends))
-    is_odd = emit("not_equal", emit("remainder", s, 2.0), 0.0)
-    terms = emit("where", is_odd, emit("neg", terms), terms)
-    return emit("where", below, emit("add", made, terms), made)
-
-
 @function
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`.
@@ -147,13 +126,15 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         return cast_to(emit("digamma", wide_floats(input)), kind)
     if n == 1:
         return emit("trigamma", cast_to(input, kind))  # type: ignore[no-any-return]
-    x = cast_to(cast_to(input, kind), float64)
-    if n < 32:
-        made = _polygamma_terms(n, x, kind is not float64)
-    else:  # of great powers the products are less exact than a power
-        made = _zeta_sum(tensor_for(n + 1.0, float64, x.device), x)
-    whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
     factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
+    x = cast_to(input, kind)
+    if x.device.type != "cpu" or n >= 32:
+        scale = factor if n % 2 else -factor
+        return emit("polygamma", x, s=n + 1.0, scale=scale)  # type: ignore[no-any-return]
+    # By products, which take a fraction of the time; of great powers they are less exact.
+    x = cast_to(x, float64)
+    made = _polygamma_terms(n, x, kind is not float64)
+    whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
     made = emit("mul", emit("where", whole, math.inf, made), factor)
     return cast_to(made if n % 2 else emit("neg", made), kind)
 

@@ -1,4 +1,4 @@
-"""The normal distribution, the scaled error function, and the derivative of digamma."""
+"""The normal distribution, the scaled error function, and the derivatives of digamma."""
 
 from __future__ import annotations
 
@@ -132,3 +132,33 @@ def trigamma(x: Array) -> Array:
     ratio = math.pi / fn.sin((x - fn.nearest(x)) * math.pi)
     made = fn.where(below, ratio * ratio - made, made)
     return fn.where(fn.both(x <= 0.0, fn.equal(x, fn.floor(x))), math.inf, made)
+
+
+_LEADING = 7  # terms of the zeta function before the series
+
+
+def _zeta_above(s: Any, q: Any) -> Any:
+    """The sum of (q + k)^-s for q > 0, by the Euler-Maclaurin formula after the first terms."""
+    made: Any = 0.0
+    for k in range(_LEADING):
+        made = made + fn.power(q + k, -s)
+    a = q + _LEADING
+    power, inverse = fn.power(a, -s), 1.0 / a
+    square, rest = inverse * inverse, 0.0
+    for k in range(len(_BERNOULLI), 0, -1):
+        more = (s + (2.0 * k - 1.0)) * (s + 2.0 * k) * square
+        rest = rest * more + _BERNOULLI[k - 1] / math.factorial(2 * k)
+    return made + power * (a / (s - 1.0) + 0.5 + s * inverse * rest)
+
+
+@operator("Polygamma(!y, x, double s, double scale)", UNARY, where="s > 1", wide=True)
+def polygamma(x: Array, *, s: float, scale: float) -> Array:
+    """scale times the sum of (x + k)^-s over k = 0, 1, ... for a whole number s: the derivative of
+    order s - 1 of digamma, where scale is (-1)^s (s - 1)!. Infinite at 0 and negative integers."""
+    below = x < 0.0
+    rest = x - fn.floor(x)
+    made = _zeta_above(s, fn.where(below, rest, x))
+    # Terms below 0 are, up to sign, those of another such sum.
+    terms = _zeta_above(s, 1.0 - rest) - _zeta_above(s, fn.where(below, 1.0 - x, 1.0))
+    made = fn.where(below, made + fn.copysign(1.0, scale) * terms, made)
+    return fn.where(fn.both(x <= 0.0, fn.equal(x, fn.floor(x))), math.inf, made) * scale
