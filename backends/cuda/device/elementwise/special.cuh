@@ -137,32 +137,49 @@ static INFINI_APART double gamma_factor(double a, double x) {
     return ::exp(log_of) * ::sqrt(a * 0.15915494309189535);
 }
 
-// The lower function: the sum of x^(a + k) e^-x / gamma(a + k + 1).
+// Terms below this part of a sum do not change the result.
+inline constexpr double kNegligible = kSame<T, double> ? 0x1p-54 : 0x1p-32;
+// Numerators and denominators above it are scaled down, by a power of two.
+inline constexpr double kGreat = 0x1p+300;
+
+// The lower function: the sum of x^(a + k) e^-x / gamma(a + k + 1), with a common denominator,
+// because divisions take long.
 static INFINI_APART double lower_series(double a, double x) {
-    double term = 1, total = 1;
+    double power = 1, numerator = 1, denominator = 1;
     INFINI_ROLLED
-    for (int k = 1; k < 1000 && term > total * 0x1p-54; ++k) {
-        term *= x / (a + k);
-        total += term;
+    for (int k = 1; k < 1000 && power > numerator * kNegligible; ++k) {
+        if (numerator > kGreat)
+            power *= 1 / kGreat, numerator *= 1 / kGreat, denominator *= 1 / kGreat;
+        power *= x, denominator *= a + k;
+        numerator = numerator * (a + k) + power;
     }
+    const double total = numerator / denominator;
     // Avoids dividing by a, which may be close to 0.
     if (a < 9) return total * ::exp(a * ::log(x) - (x + ::lgamma(a + 1)));
     return total * gamma_factor(a, x) / a;
 }
 
-// The upper function for x > a + 1 as a continued fraction, by Lentz's method.
+// The upper function for x > a + 1 as a continued fraction, by the recurrence of its convergents.
 static INFINI_APART double upper_fraction(double a, double x) {
-    double b = x + 1 - a, c = 0x1p1000, d = 1 / b, h = d;
+    const double factor = gamma_factor(a, x);
+    if (!(factor > 0)) return 0;  // for great x, where products overflow
+    double b = x + 1 - a, top = 1, bottom = b, last_top = 0, last_bottom = 1;
     INFINI_ROLLED
     for (int i = 1; i < 1000; ++i) {
         const double numerator = (a - i) * i;
         b += 2;
-        d = 1 / (numerator * d + b);
-        c = b + numerator / c;
-        h *= c * d;
-        if (::fabs(c * d - 1) < 0x1p-54) break;
+        const double next_top = b * top + numerator * last_top;
+        const double next_bottom = b * bottom + numerator * last_bottom;
+        last_top = top, last_bottom = bottom, top = next_top, bottom = next_bottom;
+        // The difference from the last convergent, compared without a division.
+        const double now = top * last_bottom, before = last_top * bottom;
+        if (::fabs(now - before) <= ::fabs(now) * kNegligible) break;
+        if (::fabs(bottom) > kGreat) {
+            top *= 1 / kGreat, bottom *= 1 / kGreat;
+            last_top *= 1 / kGreat, last_bottom *= 1 / kGreat;
+        }
     }
-    return h * gamma_factor(a, x);
+    return top / bottom * factor;
 }
 
 // The lower function if x < a, otherwise the upper one: the integral of e^(-|a - x| s - x (e^s - 1
