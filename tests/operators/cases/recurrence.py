@@ -8,7 +8,7 @@ import numpy as np
 
 from kit.drawing import Draw, Rules
 
-from .values import distinct, normal, prefix_sums
+from .values import below, distinct, normal, prefix_sums
 
 POOL = ({"initial_state_indices", "final_state_indices", "cu_seqlens"}, {"FINAL", "cu_seqlens"})
 
@@ -62,6 +62,18 @@ GATES: dict[str, Any] = {
 
 
 CASES: dict[str, Rules] = {
+    "ctc_loss": Rules(
+        symbols={"T": (0, 1, 9), "N": (1, 3), "C": (1, 3, 30), "S": (0, 2, 7)},
+        values={
+            "log_probs": lambda draw, shape: -np.abs(draw.normal(shape, 2.0)),
+            "targets": below("C", -1, 1),
+            "input_lengths": below("T", 0, 2),
+            "target_lengths": below("S", -1, 2),
+        },
+        attributes={"blank": lambda draw: int(draw.integers(0, draw["C"]))},
+        noise=64.0,
+        large={"T": (40,), "N": (3,), "C": (50,), "S": (20, 600)},
+    ),
     "recurrent_gated_delta_rule": state_rules(
         "final_state", False, symbols={**DELTA, "T": (1,)}, values=GATES, tolerance=0.5
     ),

@@ -55,4 +55,13 @@ struct RwkvParams {
     int32_t tokens, heads, size, parts;
 };
 
+struct CtcParams {
+    void *loss;
+    const void *log_probs;
+    const int64_t *targets, *input_lengths, *target_lengths;
+    void *rooms;  // if shared memory is too small
+    int64_t log_probs_stride[3], target_stride[2], length_stride[2], loss_stride;
+    int64_t steps, classes, targets_size, blank;
+};
+
 }  // namespace infini

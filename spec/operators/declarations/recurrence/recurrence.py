@@ -376,3 +376,44 @@ def rwkv5_wkv(
             out[row, t] = (r[row, t, :, :, None] * mixed).sum(1)
             state[row] = kv + decay * state[row]
     return out.reshape(receptance.shape), state
+
+
+@operator(
+    "CTCLoss(!loss, log_probs, targets, input_lengths, target_lengths, int64_t blank)",
+    """
+    out loss        F32|F64  [N]
+    log_probs       =loss    [T, N, C]
+    targets         I64      [N, S]
+    input_lengths   I64      [N]
+    target_lengths  I64      [N]
+    """,
+    where="blank >= 0; blank < C",
+    kernel=True,
+)
+def ctc_loss(
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    *,
+    blank: int,
+) -> Array:
+    """-log of the total probability of all alignments of each target, where labels may repeat and
+    be separated by `blank`. Lengths and labels are limited to valid ones."""
+    import numpy as np
+
+    steps, count, classes = log_probs.shape
+    loss = np.empty(count)
+    for n in range(count):
+        size = np.clip(target_lengths[n], 0, targets.shape[1])
+        labels = np.full(2 * size + 1, blank)
+        labels[1::2] = np.clip(targets[n, :size], 0, classes - 1)
+        skips = np.append([False, False], labels[2:] != labels[:-2])[: labels.size]
+        known = np.full(labels.size + 2, -np.inf)  # of each label, after two that are none
+        known[2] = 0
+        for t in range(np.clip(input_lengths[n], 0, steps)):
+            skipped = np.where(skips, known[:-2], -np.inf)
+            reached = np.logaddexp(np.logaddexp(known[2:], known[1:-1]), skipped)
+            known[2:] = reached + log_probs[t, n, labels]
+        loss[n] = -np.logaddexp(known[-1], known[-2])
+    return loss

@@ -8,6 +8,7 @@ from typing import Any
 
 import infinicore
 from infinicore._dtype import int64
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_tensor
@@ -47,47 +48,12 @@ def _rows(targets: Tensor, lengths: Any) -> Tensor:
     return infinicore.stack(rows)
 
 
-# Labels are the leading dimension of what follows, so that neighbouring labels are dense lines.
-
-
 @function
-def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Log probabilities [T, L, N] of the targets with blanks around each, a mask that forbids
-    skipping a blank, and the initial log probabilities."""
-    steps, count, classes = log_probs.shape
-    blanks = infinicore.full_like(targets, blank)
-    labels = infinicore.stack([blanks, targets], 2).reshape(count, -1)
-    labels = infinicore.nn.functional.pad(labels, (0, 1), value=blank).T.contiguous()
-    size = labels.shape[0]
-    places = labels + infinicore.arange(count, device=targets.device) * classes
-    lines = log_probs.reshape(steps, count * classes)
-    probabilities = lines.index_select(1, places.reshape(-1)).view(steps, size, count)
-    before = infinicore.nn.functional.pad(labels, (0, 0, 2, 0), value=blank).narrow(0, 0, size)
-    may_jump = labels != before  # torch checks nothing else, even with blanks in targets
-    jump = infinicore.zeros_like(probabilities[0]).masked_fill(~may_jump, -math.inf)
-    first = infinicore.arange(size, device=targets.device).unsqueeze(1) < 2
-    start = probabilities[0].masked_fill(~first, -math.inf)
-    return probabilities, jump, start
-
-
-@function
-def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tensor) -> Tensor:
-    """One time step: each label stays, or follows the previous one, or the one before that."""
-    size = known.shape[0]
-    before = infinicore.nn.functional.pad(known, (0, 0, 2, 0), value=-math.inf)
-    one, two = before.narrow(0, 1, size), before.narrow(0, 0, size) + jump
-    made = known.logaddexp(one).logaddexp(two) + probabilities
-    return infinicore.where(is_over, known, made)
-
-
-@function
-def _finished(known: Tensor, lengths: Tensor, zero_infinity: bool) -> Tensor:
-    """-log of the sum over the last label and the blank after it."""
-    last = lengths.unsqueeze(0) * 2
-    end = known.gather(0, last)
-    before = known.gather(0, (last - 1).clamp_min(0)).masked_fill(last == 0, -math.inf)
-    loss = -end.logaddexp(before).squeeze(0)
-    return loss.masked_fill(loss == math.inf, 0.0) if zero_infinity else loss
+def _losses(
+    log_probs: Tensor, targets: Tensor, ends: Tensor, sizes: Tensor, blank: int, zero_infinity: bool
+) -> Tensor:
+    loss = emit("ctc_loss", log_probs, targets, ends, sizes, blank=blank)
+    return loss.masked_fill(loss == math.inf, 0.0) if zero_infinity else loss  # type: ignore[no-any-return]
 
 
 def ctc_loss(
@@ -125,12 +91,7 @@ def ctc_loss(
     check_indices(name, labels, classes, 2)
     ends = _lengths("input_lengths", input_lengths, count, steps, logs)
     sizes = _lengths("target_lengths", target_lengths, count, labels.shape[1], logs)
-    probabilities, jump, known = _prepared(logs, labels.contiguous(), blank)
-    is_over = infinicore.arange(steps, device=logs.device).reshape(-1, 1, 1) >= ends
-    is_over = is_over.expand(*probabilities.shape).contiguous()
-    for step in range(1, steps):
-        known = _advanced(known, probabilities[step], jump, is_over[step])
-    loss = _finished(known, sizes, bool(zero_infinity))
+    loss = _losses(logs, labels.to(int64), ends.to(int64), sizes.to(int64), blank, zero_infinity)
     if reduction == "mean":
         loss = (loss / sizes.clamp_min(1)).mean()
     elif reduction == "sum":
