@@ -9,7 +9,8 @@
 
 namespace infini::cpu {
 
-inline constexpr int kMostRadix = 31;
+// The largest prime factors that are transformed directly: in one line, and in several at a time.
+inline constexpr int kMostRadix = 31, kMostRadixOfLines = 251;
 
 // Vectors of complex numbers.
 template <class V>
@@ -35,8 +36,33 @@ INFINI_SIMD void transform4(Pair<V> &a, Pair<V> &b, Pair<V> &c, Pair<V> &d) {
     a = e + g, b = f + h, c = e - g, d = f - h;
 }
 
+// A prime length, by sums and differences of opposite values. roots: cosines and negated sines.
 template <int kRadix, class V>
-INFINI_SIMD void transform(Pair<V> (&x)[kRadix]) {
+INFINI_SIMD void transform_prime(Pair<V> (&x)[kRadix], const Element<V> *roots) {
+    constexpr int kHalf = kRadix / 2;
+    Pair<V> sums[kHalf], gaps[kHalf];
+    const Pair<V> first = x[0];
+#pragma GCC unroll 16
+    for (int i = 0; i < kHalf; ++i) {
+        sums[i] = x[i + 1] + x[kRadix - 1 - i], gaps[i] = x[i + 1] - x[kRadix - 1 - i];
+        x[0] = x[0] + sums[i];
+    }
+#pragma GCC unroll 16
+    for (int k = 1; k <= kHalf; ++k) {
+        Pair<V> even = first, odd = {};
+#pragma GCC unroll 16
+        for (int i = 0; i < kHalf; ++i) {
+            const int at = k * (i + 1) % kRadix;
+            const V c = broadcast<V>(roots[2 * at]), d = broadcast<V>(roots[2 * at + 1]);
+            even = {fma(sums[i].re, c, even.re), fma(sums[i].im, c, even.im)};
+            odd = {fma(gaps[i].re, d, odd.re), fma(gaps[i].im, d, odd.im)};
+        }
+        x[k] = even - odd.turned(), x[kRadix - k] = even + odd.turned();
+    }
+}
+
+template <int kRadix, class V>
+INFINI_SIMD void transform(Pair<V> (&x)[kRadix], const Element<V> *roots) {
     using T = Element<V>;
     if constexpr (kRadix == 2) {
         const Pair<V> a = x[0], b = x[1];
@@ -61,6 +87,8 @@ INFINI_SIMD void transform(Pair<V> (&x)[kRadix]) {
         const Pair<V> h =
             Pair<V>{fma(c.re, s2, -(d.re * s1)), fma(c.im, s2, -(d.im * s1))}.turned();
         x[0] = o + a + b, x[1] = e + g, x[4] = e - g, x[2] = f + h, x[3] = f - h;
+    } else if constexpr (kRadix % 2) {
+        transform_prime(x, roots);
     } else {
         static_assert(kRadix == 8);
         const V r = broadcast<V>(T(0.70710678118654752440));
@@ -75,24 +103,28 @@ INFINI_SIMD void transform(Pair<V> (&x)[kRadix]) {
     }
 }
 
-// An odd number of values, by their sums and differences. roots: cosines and negated sines.
-template <class V>
-INFINI_SIMD void transform_odd(Pair<V> *x, int radix, const Element<V> *roots) {
-    Pair<V> sums[kMostRadix / 2], gaps[kMostRadix / 2];
-    const int half = radix / 2;
-    const Pair<V> first = x[0];
-    for (int i = 0; i < half; ++i) {
-        sums[i] = x[i + 1] + x[radix - 1 - i], gaps[i] = x[i + 1] - x[radix - 1 - i];
-        x[0] = x[0] + sums[i];
-    }
-    for (int k = 1; k <= half; ++k) {
-        Pair<V> even = first, odd = {};
-        for (int i = 0, at = k; i < half; ++i, at = at + k < radix ? at + k : at + k - radix) {
-            const V c = broadcast<V>(roots[2 * at]), d = broadcast<V>(roots[2 * at + 1]);
-            even = {fma(sums[i].re, c, even.re), fma(sums[i].im, c, even.im)};
-            odd = {fma(gaps[i].re, d, odd.re), fma(gaps[i].im, d, odd.im)};
+// Results k, ..., k + kCount - 1 of a transform of a longer prime length, and those opposite to them.
+// Calls put(k, value).
+template <int kCount, class V, class Put>
+INFINI_SIMD void transform_odd(Pair<V> first, const Pair<V> *sums, const Pair<V> *gaps, int radix,
+                               const Element<V> *roots, int k, const Put &put) {
+    Pair<V> even[kCount], odd[kCount];
+    int at[kCount];
+    for (int j = 0; j < kCount; ++j) even[j] = first, odd[j] = Pair<V>{}, at[j] = k + j;
+    for (int i = 0; i < radix / 2; ++i) {
+        const Pair<V> sum = sums[i], gap = gaps[i];
+#pragma GCC unroll 4
+        for (int j = 0; j < kCount; ++j) {
+            const V c = broadcast<V>(roots[2 * at[j]]), d = broadcast<V>(roots[2 * at[j] + 1]);
+            even[j] = {fma(sum.re, c, even[j].re), fma(sum.im, c, even[j].im)};
+            odd[j] = {fma(gap.re, d, odd[j].re), fma(gap.im, d, odd[j].im)};
+            at[j] += k + j;
+            at[j] = at[j] < radix ? at[j] : at[j] - radix;
         }
-        x[k] = even - odd.turned(), x[radix - k] = even + odd.turned();
+    }
+    for (int j = 0; j < kCount; ++j) {
+        put(k + j, even[j] - odd[j].turned());
+        put(radix - k - j, even[j] + odd[j].turned());
     }
 }
 
@@ -115,6 +147,32 @@ INFINI_SIMD void store_zipped(Element<V> *to, V a, V b, V c, V d) {
     const V g = zip<kGroup, false>(b, d), h = zip<kGroup, true>(b, d);
     store(to, zip<kGroup, false>(e, g)), store(to + n, zip<kGroup, true>(e, g));
     store(to + 2 * n, zip<kGroup, false>(f, h)), store(to + 3 * n, zip<kGroup, true>(f, h));
+}
+
+// The lanes first, first + 2, ... of two adjacent vectors.
+template <int first, class V>
+INFINI_SIMD V every_second(V a, V b) {
+    return [&]<int... i>(std::integer_sequence<int, i...>) {
+        constexpr Bits<V> order = {(2 * i + first)...};
+        return __builtin_shuffle(a, b, order);
+    }(std::make_integer_sequence<int, int(kLanes<V>)>());
+}
+
+// Transposes a square of lanes in registers: log2(n) rounds that interleave row i with row i + n / 2.
+template <class V>
+INFINI_SIMD void transpose_lanes(V *rows) {
+    constexpr int n = int(kLanes<V>);
+    V next[n];
+#pragma GCC unroll 8
+    for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < n / 2; ++i) {
+            next[2 * i] = zip<1, false>(rows[i], rows[i + n / 2]);
+            next[2 * i + 1] = zip<1, true>(rows[i], rows[i + n / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < n; ++i) rows[i] = next[i];
+    }
 }
 
 }  // namespace infini::cpu

@@ -12,12 +12,13 @@ namespace {
 
 // All plans of a length share its tables.
 template <class T>
-std::shared_ptr<const Fourier<T>> fourier_of(int64_t n) {
+std::shared_ptr<const Fourier<T>> fourier_of(int64_t n, bool is_line) {
     static std::mutex lock;
-    static auto &known = *new std::map<int64_t, std::weak_ptr<const Fourier<T>>>;
+    static auto &known = *new std::map<std::pair<int64_t, bool>, std::weak_ptr<const Fourier<T>>>;
     std::lock_guard guard(lock);
-    std::shared_ptr<const Fourier<T>> found = known[n].lock();
-    if (!found) known[n] = found = std::make_shared<const Fourier<T>>(n);
+    std::weak_ptr<const Fourier<T>> &kept = known[{n, is_line}];
+    std::shared_ptr<const Fourier<T>> found = kept.lock();
+    if (!found) kept = found = std::make_shared<const Fourier<T>>(n, is_line);
     return found;
 }
 
@@ -119,6 +120,7 @@ struct Transform {
     bool is_packed;         // two real numbers form one complex number
     std::shared_ptr<const Fourier<T>> fourier;
     std::vector<T> twiddles;  // for real transforms
+    static constexpr int64_t kMostTogether = 512, kLong = 2048;
 
     Transform(Kind kind, bool inverse, double scale, PartLines to, PartLines from)
         : kind(kind), inverse(inverse), scale(T(scale)), y(std::move(to)), x(std::move(from)) {
@@ -130,7 +132,7 @@ struct Transform {
     }
 
     void make_tables() {
-        fourier = fourier_of<T>(core);
+        fourier = fourier_of<T>(core, prefers_lines());
         if (!is_packed) return;
         twiddles.resize(size_t(2 * core));
         for (int64_t k = 0; k < core; ++k) {
@@ -140,99 +142,102 @@ struct Transform {
         }
     }
 
-    // Lines with contiguous elements are transformed one by one, if vectors fit into them.
+    // Lines with contiguous elements are transformed one by one if vectors fit into them and there
+    // are few, or several would not stay in the cache.
+    bool prefers_lines() const {
+        const bool is_near = x.re.step <= 2 && y.re.step <= 2 && x.re.step > 0 && y.re.step > 0;
+        return is_near && core >= 64 && core % 64 == 0 &&
+               (core > kMostTogether || x.re.count() < int64_t(kWidth<T>));
+    }
     int64_t side() const {
         constexpr int64_t kSide = 64 / int64_t(sizeof(T)), kLongSide = kSide / 2;
-        const bool is_near = x.re.step <= 2 && y.re.step <= 2 && x.re.step > 0 && y.re.step > 0;
-        if (fourier->is_long() || (is_near && core >= 64 && core % 64 == 0)) return 1;
-        return std::min(x.re.count(), core > 2048 ? kLongSide : kSide);
+        if (fourier->is_long() || prefers_lines()) return 1;
+        return std::min(x.re.count(), core > kLong ? kLongSide : kSide);
     }
+    static int64_t area(int64_t count) { return Fourier<T>::area(count); }
     int64_t room(int64_t side) const {
-        return 2 * core * side + fourier->room(side) +
-               (kind == Kind::kComplex ? 0 : 2 * half * side);
+        const int64_t lanes = lanes_of(side);
+        return 2 * area(core * lanes) + fourier->room(lanes) +
+               (kind == Kind::kComplex ? 0 : 2 * area(half * lanes));
+    }
+    // Vectors are filled up, except for few lines.
+    static int64_t lanes_of(int64_t lines) {
+        constexpr int64_t kWide = int64_t(kWidth<T>);
+        return lines > kWide / 4 ? (lines + kWide - 1) / kWide * kWide : lines;
     }
 
     void run(PartData<T> to, PartData<T> from, int64_t first, int64_t lines, T *room) const {
-        Signal<T> z = {room, room + core * lines};
-        T *rest = room + 2 * core * lines;
-        const Signal<T> ends = {rest, rest + half * lines};  // for real transforms: with both ends
-        if (kind != Kind::kComplex) rest += 2 * half * lines;
-        load(from, first, lines, z, ends);
+        const int64_t lanes = lines > 1 ? lanes_of(lines) : 1;
+        Signal<T> z = {room, room + area(core * lanes)};
+        T *rest = room + 2 * area(core * lanes);
+        // For real transforms: with both ends.
+        const Signal<T> ends = {rest, rest + area(half * lanes)};
+        if (kind != Kind::kComplex) rest += 2 * area(half * lanes);
+        load(from, Starts(x.re, first, lines, lanes), Starts(x.im, first, lines, lanes), z, ends);
         // Exchanging the real and imaginary parts gives the inverse transform.
         const bool back = kind == Kind::kToReal || (kind == Kind::kComplex && inverse);
         if (back) std::swap(z.re, z.im);
-        Signal<T> made = fourier->run(z, rest, lines);
+        Signal<T> made = fourier->run(z, rest, lanes);
         if (back) std::swap(made.re, made.im);
-        store(to, first, lines, made, ends);
+        store(to, Starts(y.re, first, lines, lanes), Starts(y.im, first, lines, lanes), made, ends);
     }
 
-    void load(PartData<T> data, int64_t first, int64_t lines, Signal<T> z, Signal<T> ends) const {
+    void load(PartData<T> data, const Starts &from, const Starts &from_im, Signal<T> z,
+              Signal<T> ends) const {
         const T *re = data.re, *im = data.im;
-        const int64_t step = x.re.step;
-        const Starts from(x.re, first, lines);
+        const int64_t step = x.re.step, lanes = from.lanes;
         if (kind == Kind::kFromReal) {
-            if (is_packed && step == 1 && lines > 1 && from.is_even) {
-                load_dense_pairs(z, re + from.at[0], from.gap, core, lines);
+            if (is_packed && step == 1) {
+                load_pairs(z, re, from, 2, core);
             } else if (is_packed) {
-                load_lines(z.re, re, from, 2 * step, core, lines);
-                load_lines(z.im, re + step, from, 2 * step, core, lines);
+                load_lines(z.re, re, from, 2 * step, core);
+                load_lines(z.im, re + step, from, 2 * step, core);
             } else {
-                load_lines(z.re, re, from, step, core, lines);
-                std::fill_n(z.im, core * lines, T(0));
+                load_lines(z.re, re, from, step, core);
+                std::fill_n(z.im, core * lanes, T(0));
             }
             return;
         }
-        const Starts from_im(x.im, first, lines);
         const Signal<T> to = kind == Kind::kComplex || !is_packed ? z : ends;
         const int64_t count = kind == Kind::kComplex ? n : half;
-        if (are_dense_pairs(re, im, from, from_im, step, x.im.step, lines)) {
-            load_dense_pairs(to, re + from.at[0], from.gap, count, lines);
+        if (are_pairs(re, im, from, from_im, step, x.im.step)) {
+            load_pairs(to, re, from, step, count);
         } else {
-            load_lines(to.re, re, from, step, count, lines);
-            load_lines(to.im, im, from_im, x.im.step, count, lines);
+            load_lines(to.re, re, from, step, count);
+            load_lines(to.im, im, from_im, x.im.step, count);
         }
         if (kind == Kind::kComplex) return;
         if (!inverse)
-            for (int64_t q = 0; q < half * lines; ++q) to.im[q] = -to.im[q];
-        if (is_packed) return join_real(z, ends, twiddles.data(), core, lines);
-        std::fill_n(z.im, lines, T(0));
+            for (int64_t q = 0; q < half * lanes; ++q) to.im[q] = -to.im[q];
+        if (is_packed) return join_real(z, ends, twiddles.data(), core, lanes);
+        std::fill_n(z.im, lanes, T(0));
         for (int64_t k = 1; k < half; ++k)
-            for (int64_t i = 0; i < lines; ++i) {
-                z.re[(n - k) * lines + i] = z.re[k * lines + i];
-                z.im[(n - k) * lines + i] = -z.im[k * lines + i];
+            for (int64_t i = 0; i < lanes; ++i) {
+                z.re[(n - k) * lanes + i] = z.re[k * lanes + i];
+                z.im[(n - k) * lanes + i] = -z.im[k * lanes + i];
             }
     }
 
-    void store(PartData<T> data, int64_t first, int64_t lines, Signal<T> made,
+    void store(PartData<T> data, const Starts &to, const Starts &to_im, Signal<T> made,
                Signal<T> ends) const {
         T *re = data.re, *im = data.im;
         const int64_t step = y.re.step;
-        const Starts to(y.re, first, lines);
         if (kind == Kind::kToReal) {
-            if (!is_packed) return store_lines(re, made.re, to, step, n, lines, scale);
-            if (step == 1 && lines == 1)
-                return store_pairs(re, made, to, 2, core, lines, scale, scale);
-            if (step == 1 && to.is_even)
-                return store_dense_pairs(re + to.at[0], made, to.gap, core, lines, scale, scale);
-            store_lines(re, made.re, to, 2 * step, core, lines, scale);
-            return store_lines(re + step, made.im, to, 2 * step, core, lines, scale);
+            if (!is_packed) return store_lines(re, made.re, to, step, n, scale);
+            if (step == 1) return store_pairs(re, made, to, 2, core, scale, scale);
+            store_lines(re, made.re, to, 2 * step, core, scale);
+            return store_lines(re + step, made.im, to, 2 * step, core, scale);
         }
         if (kind == Kind::kFromReal && is_packed) {
-            split_real(ends, made, twiddles.data(), core, lines);
+            split_real(ends, made, twiddles.data(), core, to.lanes);
             made = ends;
         }
         const T sign = kind == Kind::kFromReal && inverse ? T(-1) : T(1);
         const int64_t count = kind == Kind::kComplex ? n : half;
-        const Starts to_im(y.im, first, lines);
-        if (are_dense_pairs(re, im, to, to_im, step, y.im.step, lines))
-            return store_dense_pairs(re + to.at[0], made, to.gap, count, lines, scale,
-                                     sign * scale);
-        bool are_neighbours = im == re + 1 && step == y.im.step;
-        for (int64_t i = 0; i < lines; ++i) are_neighbours &= to.at[i] == to_im.at[i];
-        if (are_neighbours)
-            return store_pairs(re, made, to, step, count, lines, scale, sign * scale);
-        store_lines(re, made.re, to, step, count, lines, scale);
-        store_lines(im, made.im, to_im, y.im.step, count, lines, sign * scale);
+        if (are_pairs(re, im, to, to_im, step, y.im.step))
+            return store_pairs(re, made, to, step, count, scale, sign * scale);
+        store_lines(re, made.re, to, step, count, scale);
+        store_lines(im, made.im, to_im, y.im.step, count, sign * scale);
     }
 };
 

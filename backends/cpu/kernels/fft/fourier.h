@@ -1,5 +1,5 @@
 // Fourier transforms of any length. Stockham's method, by factors of 8, 4, 2, 3, 5 and other primes
-// up to 31; lengths with a larger prime factor as convolutions (Bluestein's method); long ones as
+// up to a limit; lengths with a larger prime factor as convolutions (Bluestein's method); long ones as
 // two passes of short ones that stay in cache, on several threads. Real and imaginary parts are in
 // separate arrays. Several lines are transformed at a time, with their elements interleaved.
 #pragma once
@@ -27,16 +27,23 @@ class Fourier {
 public:
     static constexpr int64_t kWide = int64_t(kWidth<T>);
 
-    explicit Fourier(int64_t n) : n_(n) {
+    // The room of an array. Arrays whose addresses differ by a multiple of 4096 bytes, as those of
+    // powers of 2 would, share cache sets, and loads wait for stores to the other array.
+    static int64_t area(int64_t count) { return count + 1024 / int64_t(sizeof(T)); }
+
+    // `is_line`: lines are transformed one by one.
+    Fourier(int64_t n, bool is_line) : n_(n), is_line_(is_line) {
         int64_t rest = n, twos = 0;
         auto take = [&](int64_t radix) { factors_.push_back(radix), rest /= radix; };
         while ((rest >> twos) % 2 == 0) ++twos;
         // A single line has stages of radix 4 until a group fills a vector.
-        for (int lead = kWide > 4 ? 2 : 1; lead > 0 && twos >= 2; --lead) take(4), twos -= 2;
+        for (int lead = kWide > 4 ? 2 : 1; is_line && lead > 0 && twos >= 2; --lead)
+            take(4), twos -= 2;
         for (; twos >= 3 && twos != 4; twos -= 3) take(8);
         for (; twos >= 2; twos -= 2) take(4);
         if (twos) take(2);
-        for (int64_t p = 3; p <= kMostRadix && rest > 1; p += 2)
+        const int64_t most = is_line ? kMostRadix : kMostRadixOfLines;
+        for (int64_t p = 3; p <= most && rest > 1; p += 2)
             while (rest % p == 0) take(p);
         if (rest > 1)
             make_chirp();
@@ -49,16 +56,16 @@ public:
 
     // Elements of T that `run` needs besides the signal, for the given number of lines.
     int64_t room(int64_t lines) const {
-        if (inner_) return 2 * inner_->n_ * lines + inner_->room(lines);
+        if (inner_) return 2 * area(inner_->n_ * lines) + inner_->room(lines);
         if (rows_) return 2 * n_ + slots() * block_room();
-        return 2 * n_ * lines;
+        return 2 * area(n_ * lines);
     }
 
     // Transforms `lines` interleaved signals. The result is in x or in room; both are overwritten.
     Signal<T> run(Signal<T> x, T *room, int64_t lines) const {
         if (inner_) return run_chirp(x, room, lines);
         if (rows_) return run_long(x, room);
-        return run_stages(x, {room, room + n_ * lines}, lines);
+        return run_stages(x, {room, room + area(n_ * lines)}, lines);
     }
 
 private:
@@ -139,8 +146,14 @@ private:
                 return with(std::integral_constant<int, 4>());
             case 5:
                 return with(std::integral_constant<int, 5>());
+            case 7:
+                return with(std::integral_constant<int, 7>());
             case 8:
                 return with(std::integral_constant<int, 8>());
+            case 11:
+                return with(std::integral_constant<int, 11>());
+            case 13:
+                return with(std::integral_constant<int, 13>());
             default:
                 return odd_stage(x, y, stage, s);
         }
@@ -156,7 +169,7 @@ private:
 
     template <int kRadix, bool kTurns>
     void wide_stage(Signal<T> x, Signal<T> y, const Stage &stage, int64_t s) const {
-        const T *w = table_.data() + stage.twiddles;
+        const T *w = table_.data() + stage.twiddles, *roots = table_.data() + stage.roots;
         const int64_t gap = s * stage.left;
         for (int64_t p = 0; p < stage.left; ++p, w += 2 * (kRadix - 1)) {
             const Signal<T> in = x.from(s * p), out = y.from(s * kRadix * p);
@@ -164,7 +177,7 @@ private:
                 Pair<V> z[kRadix];
                 for (int i = 0; i < kRadix; ++i)
                     z[i] = load_pair<V>(in.re + q + i * gap, in.im + q + i * gap);
-                transform<kRadix>(z);
+                transform<kRadix>(z, roots);
                 for (int k = 0; k < kRadix; ++k) {
                     if (kTurns && k)
                         z[k] = z[k].times(broadcast<V>(w[2 * k - 2]), broadcast<V>(w[2 * k - 1]));
@@ -176,20 +189,38 @@ private:
 
     void odd_stage(Signal<T> x, Signal<T> y, const Stage &stage, int64_t s) const {
         const T *w = table_.data() + stage.twiddles, *roots = table_.data() + stage.roots;
-        const int radix = int(stage.radix);
+        const int radix = int(stage.radix), half = radix / 2;
         const int64_t gap = s * stage.left;
+        const bool turns = stage.left > 1;
         for (int64_t p = 0; p < stage.left; ++p, w += 2 * (radix - 1)) {
             const Signal<T> in = x.from(s * p), out = y.from(s * radix * p);
             along(s, [&]<class V>(V, int64_t q) {
-                Pair<V> z[kMostRadix];
-                for (int i = 0; i < radix; ++i)
-                    z[i] = load_pair<V>(in.re + q + i * gap, in.im + q + i * gap);
-                transform_odd(z, radix, roots);
-                for (int k = 0; k < radix; ++k) {
-                    if (k)
-                        z[k] = z[k].times(broadcast<V>(w[2 * k - 2]), broadcast<V>(w[2 * k - 1]));
-                    store(out.re + q + k * s, z[k].re), store(out.im + q + k * s, z[k].im);
+                Pair<V> sums[kMostRadixOfLines / 2], gaps[kMostRadixOfLines / 2];
+                auto get = [&](int64_t i) {
+                    return load_pair<V>(in.re + q + i * gap, in.im + q + i * gap);
+                };
+                auto put = [&](int k, Pair<V> z) {
+                    if (turns && k)
+                        z = z.times(broadcast<V>(w[2 * k - 2]), broadcast<V>(w[2 * k - 1]));
+                    store(out.re + q + k * s, z.re), store(out.im + q + k * s, z.im);
+                };
+                const Pair<V> first = get(0);
+                Pair<V> total = first;
+                for (int i = 0; i < half; ++i) {
+                    const Pair<V> a = get(i + 1), b = get(radix - 1 - i);
+                    sums[i] = a + b, gaps[i] = a - b, total = total + sums[i];
                 }
+                put(0, total);
+                auto some = [&]<int kCount>(std::integral_constant<int, kCount>, int k) {
+                    transform_odd<kCount>(first, sums, gaps, radix, roots, k, put);
+                };
+                int k = 1;
+                // As many results at a time as registers hold.
+                constexpr int kSome = sizeof(V) > 32 ? 4 : 2;
+                for (; k + kSome - 1 <= half; k += kSome)
+                    some(std::integral_constant<int, kSome>(), k);
+                if (k + 1 <= half) some(std::integral_constant<int, 2>(), k), k += 2;
+                if (k <= half) some(std::integral_constant<int, 1>(), k);
             });
         }
     }
@@ -203,7 +234,7 @@ private:
         for (int64_t t = 0; t < gap; t += kWide) {
             Pair<V> z[4];
             for (int i = 0; i < 4; ++i) z[i] = load_pair<V>(x.re + t + i * gap, x.im + t + i * gap);
-            transform<4>(z);
+            transform<4>(z, nullptr);
             for (int k = 1; k < 4; ++k) {
                 const T *at = w + 2 * (k - 1) * gap + t;
                 z[k] = z[k].times(load<V>(at), load<V>(at + gap));
@@ -220,8 +251,8 @@ private:
         int64_t rows = int64_t(std::sqrt(double(n_)));
         while (n_ % rows) --rows;
         if (rows < 64 || n_ / rows >= kLong) return false;
-        rows_ = std::make_unique<Fourier>(rows);
-        columns_ = std::make_unique<Fourier>(n_ / rows);
+        rows_ = std::make_unique<Fourier>(rows, false);
+        columns_ = std::make_unique<Fourier>(n_ / rows, false);
         // Twiddle factors e^(-2 pi i k j / n): a column's first as a product of two, then the next.
         for (int64_t at = 0; at < n_; at += kCoarse) push(coarse_, at, n_);
         for (int64_t at = 0; at < kCoarse; ++at) push(table_, at, n_);
@@ -236,7 +267,7 @@ private:
     }
     static constexpr int64_t kCoarse = 1024;
     static int64_t slots() { return int64_t(thread_count()); }
-    int64_t block_room() const { return 4 * kSide * std::max(rows_->n_, columns_->n_); }
+    int64_t block_room() const { return 4 * area(kSide * std::max(rows_->n_, columns_->n_)); }
 
     // Calls body(block, room) for blocks of `kSide` columns or rows.
     template <class Body>
@@ -254,12 +285,12 @@ private:
         const Signal<T> y = {room, room + n_};
         T *rest = room + 2 * n_;
         over_blocks(b, rest, [&](int64_t j, int64_t side, T *own) {
-            const Signal<T> block = {own, own + a * side};
+            const Signal<T> block = {own, own + area(a * side)};
             for (int64_t k = 0; k < a; ++k) {
                 std::copy_n(x.re + k * b + j, side, block.re + k * side);
                 std::copy_n(x.im + k * b + j, side, block.im + k * side);
             }
-            const Signal<T> made = rows_->run(block, own + 2 * a * side, side);
+            const Signal<T> made = rows_->run(block, own + 2 * area(a * side), side);
             for (int64_t k = 0; k < a; ++k) {
                 const T *c = coarse_.data() + 2 * (k * j / kCoarse);
                 const T *d = table_.data() + 2 * (k * j % kCoarse);
@@ -276,13 +307,13 @@ private:
             }
         });
         over_blocks(a, rest, [&](int64_t k, int64_t side, T *own) {
-            const Signal<T> block = {own, own + b * side};
+            const Signal<T> block = {own, own + area(b * side)};
             for (int64_t i = 0; i < side; ++i)
                 for (int64_t j = 0; j < b; ++j) {
                     block.re[j * side + i] = y.re[(k + i) * b + j];
                     block.im[j * side + i] = y.im[(k + i) * b + j];
                 }
-            const Signal<T> made = columns_->run(block, own + 2 * b * side, side);
+            const Signal<T> made = columns_->run(block, own + 2 * area(b * side), side);
             for (int64_t l = 0; l < b; ++l) {
                 std::copy_n(made.re + l * side, side, x.re + l * a + k);
                 std::copy_n(made.im + l * side, side, x.im + l * a + k);
@@ -302,7 +333,7 @@ private:
             size = size / 8 * 5;
         else if (size / 4 * 3 >= 2 * n_ - 1)
             size = size / 4 * 3;
-        inner_ = std::make_unique<Fourier>(size);
+        inner_ = std::make_unique<Fourier>(size, is_line_);
         table_.resize(size_t(2 * n_));
         coarse_.assign(size_t(2 * size), T(0));
         Table room(size_t(inner_->room(1))), pair;
@@ -341,8 +372,8 @@ private:
 
     Signal<T> run_chirp(Signal<T> x, T *room, int64_t lines) const {
         const int64_t size = inner_->n_, count = size * lines;
-        const Signal<T> y = {room, room + count};
-        T *spare = room + 2 * count;
+        const Signal<T> y = {room, room + area(count)};
+        T *spare = room + 2 * area(count);
         const T *w = table_.data();
         multiply(y, x, w, w + n_, n_, lines);
         std::fill(y.re + n_ * lines, y.re + count, T(0));
@@ -356,6 +387,7 @@ private:
     }
 
     int64_t n_;
+    bool is_line_;
     std::vector<int64_t> factors_;
     std::vector<Stage> stages_;
     Table table_, coarse_, beside_;

@@ -3,122 +3,182 @@
 
 #include <algorithm>
 
-#include "copy/transpose.h"
 #include "fft/fourier.h"
 #include "index/offsets.h"
 
 namespace infini::cpu {
 
-// The starts of some lines, and the distance between them if it is constant.
+// The starts of some lines, and the distance between them if it is constant. Their elements are
+// interleaved as those of `lanes` lines, so that vectors are full.
 struct Starts {
     static constexpr int64_t kMost = 32;
-    int64_t at[kMost], gap = 1;
+    int64_t at[kMost], gap = 1, lines, lanes;
     bool is_even = true;
 
-    Starts(const Lines &lines, int64_t first, int64_t count) {
-        lines.offsets.fill(first, count, at);
-        if (count > 1) gap = at[1] - at[0];
-        for (int64_t i = 2; i < count; ++i) is_even &= at[i] - at[i - 1] == gap;
+    Starts(const Lines &all, int64_t first, int64_t count, int64_t lanes)
+        : lines(count), lanes(lanes) {
+        int64_t *to = at;
+        all.offsets.each_run(first, count, [&](int64_t offset, int64_t run, int64_t step) {
+            is_even = run == count;
+            if (run > 1) gap = step;
+            for (int64_t k = 0; k < run; ++k) *to++ = offset + k * step;
+        });
     }
 };
 
-// Calls body(k, i, offset) for n elements of all lines. Common steps are constants in the loops.
+// Calls body(k * lanes + i, offset) for n elements of all lines. Common steps are constants.
 template <class Body>
-INFINI_SIMD void over_elements(const Starts &starts, int64_t step, int64_t n, int64_t lines,
-                               const Body &body) {
-    if (lines == 1) {
+INFINI_SIMD void over_elements(const Starts &starts, int64_t step, int64_t n, const Body &body) {
+    const int64_t lines = starts.lines;
+    if (lines == 1 && starts.lanes == 1) {
         const int64_t start = starts.at[0];
         if (step == 1)
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + k);
+            for (int64_t k = 0; k < n; ++k) body(k, start + k);
         else if (step == 2)
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + 2 * k);
+            for (int64_t k = 0; k < n; ++k) body(k, start + 2 * k);
         else
-            for (int64_t k = 0; k < n; ++k) body(k, 0, start + k * step);
+            for (int64_t k = 0; k < n; ++k) body(k, start + k * step);
         return;
     }
     for (int64_t k = 0; k < n; ++k) {
-        const int64_t start = starts.at[0] + k * step;
+        const int64_t start = starts.at[0] + k * step, to = k * starts.lanes;
         if (starts.is_even && starts.gap == 1)
-            for (int64_t i = 0; i < lines; ++i) body(k, i, start + i);
+            for (int64_t i = 0; i < lines; ++i) body(to + i, start + i);
         else if (starts.is_even && starts.gap == 2)
-            for (int64_t i = 0; i < lines; ++i) body(k, i, start + 2 * i);
+            for (int64_t i = 0; i < lines; ++i) body(to + i, start + 2 * i);
         else
-            for (int64_t i = 0; i < lines; ++i) body(k, i, starts.at[i] + k * step);
+            for (int64_t i = 0; i < lines; ++i) body(to + i, starts.at[i] + k * step);
     }
+}
+template <class T, class Body>
+INFINI_SIMD void load_elements(Signal<T> to, const Starts &starts, int64_t step, int64_t n,
+                               const Body &body) {
+    if (starts.lanes > starts.lines) {
+        std::fill_n(to.re, n * starts.lanes, T(0));
+        if (to.im) std::fill_n(to.im, n * starts.lanes, T(0));
+    }
+    over_elements(starts, step, n, body);
+}
+
+// Evenly spaced lines with dense numbers are transposed in registers: one element per access would
+// take longer than a short transform. Whether `n` numbers in each of these lines can be.
+template <class T>
+bool is_transposable(const Starts &starts, int64_t n) {
+    constexpr int64_t kWide = int64_t(kWidth<T>);
+    return starts.is_even && starts.lanes % kWide == 0 && n >= kWide;
+}
+// Calls body(first, i) for the squares that cover n numbers of all lines; the last ones may overlap.
+template <class T, class Body>
+INFINI_SIMD void over_squares(const Starts &starts, int64_t n, const Body &body) {
+    constexpr int64_t kWide = int64_t(kWidth<T>);
+    for (int64_t first = 0; first < n; first += kWide)
+        for (int64_t i = 0; i < starts.lanes; i += kWide) body(std::min(first, n - kWide), i);
+}
+// row(k): where number k of all lines is stored.
+template <class T, class Row>
+INFINI_SIMD void load_transposed(const T *from, const Starts &starts, int64_t n, const Row &row) {
+    using V = Vec<T>;
+    constexpr int kWide = int(kWidth<T>);
+    over_squares<T>(starts, n, [&](int64_t first, int64_t i) {
+        const T *line = from + starts.at[0] + i * starts.gap + first;
+        const int64_t last = starts.lines - 1 - i;
+        V rows[kWide];
+#pragma GCC unroll 16
+        for (int r = 0; r < kWide; ++r)
+            rows[r] = load<V>(line + std::min<int64_t>(r, last) * starts.gap);
+        transpose_lanes(rows);
+#pragma GCC unroll 16
+        for (int k = 0; k < kWide; ++k) store(row(first + k) + i, rows[k]);
+    });
+}
+// row(k, i): numbers k of the lines i, i + 1, ..., as a vector.
+template <class T, class Row>
+INFINI_SIMD void store_transposed(T *to, const Starts &starts, int64_t n, const Row &row) {
+    using V = Vec<T>;
+    constexpr int kWide = int(kWidth<T>);
+    over_squares<T>(starts, n, [&](int64_t first, int64_t i) {
+        V rows[kWide];
+#pragma GCC unroll 16
+        for (int k = 0; k < kWide; ++k) rows[k] = row(first + k, i);
+        transpose_lanes(rows);
+        T *line = to + starts.at[0] + i * starts.gap + first;
+        const int64_t lines = starts.lines - i;
+#pragma GCC unroll 16
+        for (int r = 0; r < kWide; ++r)
+            if (r < lines) store(line + r * starts.gap, rows[r]);
+    });
 }
 
 template <class T>
 void load_lines(T *__restrict to, const T *__restrict from, const Starts &starts, int64_t step,
-                int64_t n, int64_t lines) {
-    over_elements(starts, step, n, lines,
-                  [=](int64_t k, int64_t i, int64_t at) { to[k * lines + i] = from[at]; });
+                int64_t n) {
+    if (step == 1 && is_transposable<T>(starts, n))
+        return load_transposed(from, starts, n,
+                               [=, &starts](int64_t k) { return to + k * starts.lanes; });
+    load_elements<T>({to, nullptr}, starts, step, n,
+                     [=](int64_t own, int64_t at) { to[own] = from[at]; });
 }
 template <class T>
 void store_lines(T *__restrict to, const T *__restrict from, const Starts &starts, int64_t step,
-                 int64_t n, int64_t lines, T scale) {
-    over_elements(starts, step, n, lines,
-                  [=](int64_t k, int64_t i, int64_t at) { to[at] = from[k * lines + i] * scale; });
+                 int64_t n, T scale) {
+    if (step == 1 && is_transposable<T>(starts, n))
+        return store_transposed(to, starts, n, [=, &starts](int64_t k, int64_t i) {
+            return load(from + k * starts.lanes + i) * broadcast<Vec<T>>(scale);
+        });
+    over_elements(starts, step, n, [=](int64_t own, int64_t at) { to[at] = from[own] * scale; });
 }
 
-// Whether lines have adjacent pairs of real and imaginary parts as elements, and equal distances.
+// Whether lines have adjacent pairs of real and imaginary parts as elements.
 template <class T>
-bool are_dense_pairs(const T *re, const T *im, const Starts &starts, const Starts &im_starts,
-                     int64_t step, int64_t im_step, int64_t lines) {
-    const bool same = im == re + 1 && step == 2 && im_step == 2 && starts.at[0] == im_starts.at[0];
-    return same && lines > 1 && starts.is_even && im_starts.is_even && starts.gap == im_starts.gap;
+bool are_pairs(const T *re, const T *im, const Starts &starts, const Starts &im_starts,
+               int64_t step, int64_t im_step) {
+    const bool same = im == re + 1 && step == im_step && starts.at[0] == im_starts.at[0];
+    if (starts.is_even && im_starts.is_even) return same && starts.gap == im_starts.gap;
+    return same && std::equal(starts.at, starts.at + starts.lines, im_starts.at);
 }
 
-// Such lines are transposed in registers, a block of elements at a time: one element per access
-// would take longer than a short transform.
-inline constexpr int64_t kPairs = 32;
+// Such pairs.
 template <class T>
-INFINI_SIMD void copy_row(T *__restrict to, const T *__restrict from, int64_t n) {
-    int64_t i = 0;
-    for (; i + int64_t(kWidth<T>) <= n; i += int64_t(kWidth<T>)) store(to + i, load(from + i));
-    for (; i < n; ++i) to[i] = from[i];
-}
-template <class T>
-void load_dense_pairs(Signal<T> to, const T *from, int64_t gap, int64_t n, int64_t lines) {
-    constexpr int64_t kBytes = sizeof(T);
-    T values[2 * kPairs * Starts::kMost];
-    for (int64_t first = 0; first < n; first += kPairs) {
-        const int64_t count = std::min(kPairs, n - first);
-        transpose_block<Cell<kBytes>>(reinterpret_cast<char *>(values), lines * kBytes,
-                                      reinterpret_cast<const char *>(from + 2 * first),
-                                      gap * kBytes, lines, 2 * count);
-        for (int64_t k = 0; k < count; ++k) {
-            copy_row(to.re + (first + k) * lines, values + 2 * k * lines, lines);
-            copy_row(to.im + (first + k) * lines, values + (2 * k + 1) * lines, lines);
+void load_pairs(Signal<T> to, const T *from, const Starts &starts, int64_t step, int64_t n) {
+    constexpr int64_t kWide = int64_t(kWidth<T>);
+    const int64_t lanes = starts.lanes;
+    if (step == 2 && is_transposable<T>(starts, 2 * n))
+        return load_transposed(from, starts, 2 * n,
+                               [=](int64_t k) { return (k % 2 ? to.im : to.re) + k / 2 * lanes; });
+    if (!starts.is_even || starts.gap != 2 || starts.lines % kWide != 0)
+        return load_elements(to, starts, step, n, [=](int64_t own, int64_t at) {
+            to.re[own] = from[at], to.im[own] = from[at + 1];
+        });
+    for (int64_t k = 0; k < n; ++k)
+        for (int64_t i = 0; i < lanes; i += kWide) {
+            const T *at = from + starts.at[0] + k * step + 2 * i;
+            const Vec<T> a = load(at), b = load(at + kWide);
+            store(to.re + k * lanes + i, every_second<0>(a, b));
+            store(to.im + k * lanes + i, every_second<1>(a, b));
         }
-    }
 }
 template <class T>
-void store_dense_pairs(T *to, Signal<T> from, int64_t gap, int64_t n, int64_t lines, T scale,
-                       T imag_scale) {
-    constexpr int64_t kBytes = sizeof(T);
-    T values[2 * kPairs * Starts::kMost];
-    for (int64_t first = 0; first < n; first += kPairs) {
-        const int64_t count = std::min(kPairs, n - first);
-        for (int64_t k = 0; k < count; ++k) {
-            const T *re = from.re + (first + k) * lines, *im = from.im + (first + k) * lines;
-            T *pair = values + 2 * k * lines;
-            for (int64_t i = 0; i < lines; ++i) pair[i] = re[i] * scale;
-            for (int64_t i = 0; i < lines; ++i) pair[lines + i] = im[i] * imag_scale;
+void store_pairs(T *to, Signal<T> from, const Starts &starts, int64_t step, int64_t n, T scale,
+                 T imag_scale) {
+    constexpr int64_t kWide = int64_t(kWidth<T>);
+    const int64_t lanes = starts.lanes;
+    const Vec<T> by = broadcast<Vec<T>>(scale), imag_by = broadcast<Vec<T>>(imag_scale);
+    if (step == 2 && is_transposable<T>(starts, 2 * n))
+        return store_transposed(to, starts, 2 * n, [=](int64_t k, int64_t i) {
+            const int64_t at = k / 2 * lanes + i;
+            return k % 2 ? load(from.im + at) * imag_by : load(from.re + at) * by;
+        });
+    if (!starts.is_even || starts.gap != 2 || starts.lines % kWide != 0)
+        return over_elements(starts, step, n, [=](int64_t own, int64_t at) {
+            to[at] = from.re[own] * scale, to[at + 1] = from.im[own] * imag_scale;
+        });
+    for (int64_t k = 0; k < n; ++k)
+        for (int64_t i = 0; i < lanes; i += kWide) {
+            const int64_t at = k * lanes + i;
+            const Vec<T> re = load(from.re + at) * by, im = load(from.im + at) * imag_by;
+            T *pairs = to + starts.at[0] + k * step + 2 * i;
+            store(pairs, zip<1, false>(re, im)), store(pairs + kWide, zip<1, true>(re, im));
         }
-        transpose_block<Cell<kBytes>>(reinterpret_cast<char *>(to + 2 * first), gap * kBytes,
-                                      reinterpret_cast<const char *>(values), lines * kBytes,
-                                      2 * count, lines);
-    }
-}
-
-// Real and imaginary parts that are adjacent in memory.
-template <class T>
-void store_pairs(T *__restrict to, Signal<T> from, const Starts &starts, int64_t step, int64_t n,
-                 int64_t lines, T scale, T imag_scale) {
-    const T *__restrict re = from.re, *__restrict im = from.im;
-    over_elements(starts, step, n, lines, [=](int64_t k, int64_t i, int64_t at) {
-        to[at] = re[k * lines + i] * scale, to[at + 1] = im[k * lines + i] * imag_scale;
-    });
 }
 
 }  // namespace infini::cpu
