@@ -158,7 +158,9 @@ def polygamma(x: Array, *, s: float, scale: float) -> Array:
     below = x < 0.0
     rest = x - fn.floor(x)
     made = _zeta_above(s, fn.where(below, rest, x))
-    # Terms below 0 are, up to sign, those of another such sum.
-    terms = _zeta_above(s, 1.0 - rest) - _zeta_above(s, fn.where(below, 1.0 - x, 1.0))
-    made = fn.where(below, made + fn.copysign(1.0, scale) * terms, made)
+    # Terms below 0 are, up to sign, those of two other sums. The first of these is added before the
+    # second, because at half-integers it can cancel `made` exactly.
+    sign = fn.copysign(1.0, scale)
+    more, less = _zeta_above(s, 1.0 - rest), _zeta_above(s, fn.where(below, 1.0 - x, 1.0))
+    made = fn.where(below, (made + sign * more) - sign * less, made)
     return fn.where(fn.both(x <= 0.0, fn.equal(x, fn.floor(x))), math.inf, made) * scale
