@@ -79,7 +79,8 @@ std::unique_ptr<Plan> plan_conv_dnn(const ConvolutionShape &s, Device &device) {
     std::shared_ptr<const dnn::Engine> engine;
     if (s.dtype != INFINI_DTYPE_F64 || !s.bias) engine = make_engine(s, bias, device.index);
     StridedCopy fill;
-    if (!engine && s.bias) {
+    // Sums of 16-bit floats would be rounded twice: before and after they are added to y.
+    if (!engine && s.bias && dtype_bytes(s.dtype) > 2) {
         bias = Bias::kInitial;
         engine = make_engine(s, bias, device.index);
         const int64_t features = s.groups * s.features, size = s.out_size();
