@@ -68,7 +68,7 @@ def _failed_minors(made: Tensor, A: Tensor) -> Tensor:
     """For each matrix without a factor, the order of the first leading minor that is not
     positive."""
     info = failures(made, A.shape[:-2])
-    if _core.is_recording() or not bool(info.any()):
+    if _core.is_recording() or not bool(info if info.numel() == 1 else info.any()):
         return info
     n, flat = A.shape[-1], A.reshape((-1, A.shape[-1], A.shape[-1]))
     orders = info.reshape(-1).tolist()
@@ -162,7 +162,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
             [0., 1.]])
     """
     A = matrices("householder_product", A)
-    if packed.has_kernels(A):
+    if packed.is_small(A, tau.shape[-1], packed.REFLECTED):
         return into(out, packed.householder_product(A, tau))  # type: ignore[no-any-return]
     return into(out, reflected(A, tau.to(A.dtype), None, False))  # type: ignore[no-any-return]
 

@@ -86,7 +86,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     if not pivot:
         raise RuntimeError("lu: pivot is False: expected True")
     A = matrices("lu", A)
-    if packed.has_kernels(A) and A.numel():
+    if A.numel() and not A.dtype.is_complex:
         return into(out, _lu_by_kernels(A))
     return into(out, unpacked(*_lu_factor(A)))
 
@@ -134,7 +134,7 @@ def lu_solve(
     >>> infinicore.linalg.lu_solve(lu, pivots, infinicore.ones(2, 1)).tolist()
     [[1.0], [1.0]]
     """
-    if packed.has_kernels(LU) and not B.dtype.is_complex:
+    if packed.is_small(LU, LU.shape[-1], packed.SUBSTITUTED) and not B.dtype.is_complex:
         return into(out, packed.lu_solve(LU, pivots, B, left, adjoint))  # type: ignore[no-any-return]
     if not left:
         turned = lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)

@@ -57,8 +57,9 @@ def first_zero(lu: Tensor) -> Tensor:
 
 def failed_pivots(made: Tensor, A: Tensor, batch: Any) -> Tensor:
     """For each matrix without a result, the index of the zero pivot, else 0."""
-    failed = failures(made, batch)
-    if not _core.is_recording() and not bool(failed.any()):
+    # A missing result is all NaN, so its first element is enough to check.
+    failed = failures(made.reshape((*batch, -1))[..., :1] if made.numel() else made, batch)
+    if not _core.is_recording() and not bool(failed if failed.numel() == 1 else failed.any()):
         return failed  # the usual case: the factors need not be computed again
     found: Tensor = infinicore.where(failed != 0, first_zero(_lu_factor(A)[0]), 0)
     return found.to(infinicore.int32)
@@ -170,7 +171,7 @@ def solve_triangular(
     [[1.0], [1.0]]
     """
     A, B = matrices("solve_triangular", A, True), floats(B)
-    if packed.has_kernels(A) and not B.dtype.is_complex:
+    if packed.is_small(A, A.shape[-1], packed.SUBSTITUTED) and not B.dtype.is_complex:
         return into(out, packed.solve_triangular(A, B, upper, left, unitriangular))  # type: ignore[no-any-return]
     triangle = infinicore.triu if upper else infinicore.tril
     if unitriangular:

@@ -18,6 +18,7 @@ struct LinalgParams {
     double *rooms;         // workspace: `room` doubles per block
     int64_t count, room;   // number of matrices
     int64_t first;         // for kernels that are one of several stages: the first block's matrix
+    int64_t parts = 1;     // columns of a result are computed by that many blocks
     double least;          // a pivot that is not greater counts as zero
 };
 
@@ -36,6 +37,26 @@ namespace infini {
 inline constexpr int kPanel = 16;  // columns that are factored at a time
 
 INFINI_DEVICE int64_t thread() { return threadIdx.x; }
+
+// The block's workspace; in shared memory if the planner says so.
+template <bool is_shared>
+INFINI_DEVICE double *block_room(const LinalgParams &p) {
+    if constexpr (is_shared) {
+        INFINI_DYNAMIC_SHARED(shared);
+        return reinterpret_cast<double *>(shared);
+    } else {
+        return p.rooms + blockIdx.x * p.room;
+    }
+}
+
+// A range of columns: as many as threads.
+INFINI_DEVICE MatrixParams part_of(const MatrixParams &m, int64_t part) {
+    MatrixParams made = m;
+    const int64_t first = part * kThreads, rest = m.columns - first;
+    made.data = static_cast<T *>(m.data) + first * m.column_step;
+    made.columns = rest < kThreads ? rest : kThreads;
+    return made;
+}
 
 struct MostFold {  // NaN propagates
     INFINI_DEVICE double operator()(double a, double b) const { return fold::Max()(a, b); }

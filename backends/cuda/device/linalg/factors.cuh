@@ -44,7 +44,7 @@ INFINI_DEVICE bool factor(double *m, int64_t n) {
 using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
-    double *m = p.rooms + blockIdx.x * p.room;
+    double *m = block_room<kSharedRoom>(p);
     const int64_t n = p.x.rows;
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
         load_matrix(m, p.x, index);
@@ -69,7 +69,7 @@ using namespace infini;
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const int64_t rows = p.x.rows, columns = p.x.columns;
     const int64_t count = rows < columns ? rows : columns;
-    double *m = p.rooms + blockIdx.x * p.room, *made = m + rows * columns;
+    double *m = block_room<kSharedRoom>(p), *made = m + rows * columns;
     double *tau = made + rows * count;
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
         load_matrix(m, p.x, index);
@@ -97,7 +97,7 @@ using namespace infini;
 // A block's workspace holds the matrix, n integers, the right-hand sides, and the number of pivots
 // found.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
-    double *m = p.rooms + blockIdx.x * p.room;
+    double *m = block_room<kSharedRoom>(p);
     const int64_t n = p.x.rows, columns = kResult == 4 ? p.b.columns : n;
     int64_t *swaps = reinterpret_cast<int64_t *>(m + n * n);
     double *sides = m + n * n + n;

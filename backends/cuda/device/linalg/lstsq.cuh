@@ -160,7 +160,7 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const int64_t m = p.x.rows, n = p.x.columns, sides = p.b.columns, count = m < n ? m : n;
-    double *a = p.rooms + blockIdx.x * p.room, *b = a + m * n, *x = b + m * sides;
+    double *a = block_room<kSharedRoom>(p), *b = a + m * n, *x = b + m * sides;
     double *y = x + n * sides, *norms = y + n * sides, *vectors = norms + n;
     double *tau = vectors + 2 * count, *line = tau + count, *found = line + n + 1;
     const LeastSquares problem = {a,   b,    norms, vectors,

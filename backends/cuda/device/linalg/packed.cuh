@@ -9,21 +9,26 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const int64_t rows = p.x.rows, columns = p.x.columns;
-    double *m = p.rooms + blockIdx.x * p.room, *tau = m + rows * columns;
-    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+    double *m = block_room<kSharedRoom>(p), *tau = m + rows * columns;
+    for (int64_t item = blockIdx.x; item < p.count * p.parts; item += gridDim.x) {
+        const int64_t index = item / p.parts, part = item - index * p.parts;
         load_matrix(m, p.x, index);
         if constexpr (kResult == 0) {
             factor_qr(m, rows, columns, tau);
             store_matrix(p.y, index, m);
             store_matrix(p.z, index, tau);
         } else {
-            const int64_t count = p.b.columns, width = p.y.columns;
+            const MatrixParams y = part_of(p.y, part);
+            const int64_t count = p.b.columns, width = y.columns;
             double *made = tau + count;
             load_matrix(tau, p.b, index);
-            if constexpr (kResult == 1)
-                set_identity(made, rows, width);
-            else
-                load_matrix(made, p.z, index);
+            if constexpr (kResult == 1) {
+                INFINI_ROLLED
+                for (int64_t i = thread(); i < rows * width; i += kThreads)
+                    made[i] = i / width == part * kThreads + i % width ? 1.0 : 0.0;
+            } else {
+                load_matrix(made, part_of(p.z, part), index);
+            }
             __syncthreads();
             INFINI_ROLLED
             for (int64_t step = 0; step < count; ++step) {
@@ -32,7 +37,7 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
                         tau[k]);
             }
             __syncthreads();
-            store_matrix(p.y, index, made);
+            store_matrix(y, index, made);
         }
         __syncthreads();
     }
@@ -81,11 +86,14 @@ INFINI_CALLED void exchange(const MatrixParams &pivots, int64_t index, double *x
 using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
-    const int64_t n = p.x.rows, columns = p.b.columns;
-    double *m = p.rooms + blockIdx.x * p.room, *x = m + n * n;
-    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+    const int64_t n = p.x.rows;
+    double *m = block_room<kSharedRoom>(p), *x = m + n * n;
+    for (int64_t item = blockIdx.x; item < p.count * p.parts; item += gridDim.x) {
+        const int64_t index = item / p.parts, part = item - index * p.parts;
+        const MatrixParams b = part_of(p.b, part), y = part_of(p.y, part);
+        const int64_t columns = b.columns;
         load_matrix(m, p.x, index);
-        load_matrix(x, p.b, index);
+        load_matrix(x, b, index);
         __syncthreads();
         if constexpr (kResult == 0) {
             substitute(m, n, false, kUpper, kUnit, x, columns);
@@ -99,7 +107,7 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
             substitute(m, n, false, true, false, x, columns);
         }
         __syncthreads();
-        store_matrix(p.y, index, x);
+        store_matrix(y, index, x);
         __syncthreads();
     }
 }
@@ -244,7 +252,7 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const int64_t n = p.x.rows;
-    double *m = p.rooms + blockIdx.x * p.room, *rest = m + n * n;
+    double *m = block_room<kSharedRoom>(p), *rest = m + n * n;
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
         int *pivots = static_cast<int *>(p.z.data) + p.z.batch(index);
         load_matrix(m, p.x, index);
@@ -280,7 +288,7 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const int64_t m = p.x.rows, n = p.x.columns, count = p.b.columns;
-    int64_t *order = reinterpret_cast<int64_t *>(p.rooms + blockIdx.x * p.room);
+    int64_t *order = reinterpret_cast<int64_t *>(block_room<kSharedRoom>(p));
     auto write = [](const MatrixParams &to, int64_t index, auto value) {
         T *data = static_cast<T *>(to.data) + to.batch(index);
         INFINI_ROLLED

@@ -215,9 +215,39 @@ std::unique_ptr<Plan> plan_logdet(const Operation &operation, Device &device) {
         {equations(2), params, {{&L::y, 0}, {&L::x, 1}}, x.dtype, n * n + n});
 }
 
+// Small matrices in shared memory: solve, or inverse without right-hand sides. Null if they are too
+// large.
+std::unique_ptr<Plan> plan_elimination(const Operation &operation, Device &device,
+                                       const LinalgParams &given, bool has_sides) {
+    constexpr int64_t kMostRows = 128;
+    constexpr size_t kStatic = 1 << 10;
+    const int64_t n = given.x.rows, columns = has_sides ? given.b.columns : n;
+    const int dtype = operation.tensor(0).dtype;
+    if (n == 0 || n > kMostRows || columns > int64_t(device.shared_bytes / sizeof(double) / n))
+        return nullptr;
+    const size_t bytes = size_t(n * (n + columns) + n) * sizeof(double);
+    if (bytes + kStatic > device.shared_bytes) return nullptr;
+    L fixed = given;
+    fixed.count = given.x.batch.count;
+    if (fixed.count * columns == 0) return make_empty_plan();
+    const int64_t threads = n <= 16 ? 64 : 256;
+    Source source("linalg/elimination.cuh");
+    source.type("T", dtype).constant("kThreads", threads);
+    const auto kernel = device.compile(source.constant("kInverse", !has_sides));
+    const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads), bytes));
+    const int64_t blocks = std::min(fixed.count, device.multiprocessors * resident);
+    return make_plan([=](const Arguments &a, const Stream &stream) -> Error {
+        L p = fixed;
+        p.y.data = a.pointer<void>(0), p.x.data = a.pointer<void>(1);
+        if (has_sides) p.b.data = a.pointer<void>(2);
+        return kernel->launch(stream, blocks, unsigned(threads), p, bytes);
+    });
+}
+
 std::unique_ptr<Plan> plan_inverse(const Operation &operation, Device &device) {
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
+    if (auto plan = plan_elimination(operation, device, params, false)) return plan;
     const int64_t n = params.x.rows;
     return plan_solver_or_blocks(device, Factorization::kInverse,
                                  {equations(3),
@@ -232,6 +262,7 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     params.b = matrices_of(operation.tensor(2), 2);
+    if (auto plan = plan_elimination(operation, device, params, true)) return plan;
     const int64_t n = params.x.rows;
     return plan_solver_or_blocks(device, Factorization::kSolve,
                                  {equations(4),

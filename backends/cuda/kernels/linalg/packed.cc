@@ -8,6 +8,13 @@ namespace {
 
 using L = LinalgParams;
 
+// Lets each block compute as many columns of the results as it has threads; returns their number.
+int64_t split_columns(LinalgParams &params) {
+    const int64_t threads = threads_for(params.x), columns = params.y.columns;
+    params.parts = (columns + threads - 1) / threads;
+    return std::min(columns, threads);
+}
+
 // householder_product without c, ormqr with it.
 std::unique_ptr<Plan> plan_reflectors(const Operation &operation, Device &device) {
     L params = {};
@@ -24,8 +31,12 @@ std::unique_ptr<Plan> plan_reflectors(const Operation &operation, Device &device
     Source source("linalg/packed.cuh:reflectors");
     source.constant("kResult", is_factor ? 0 : has_c ? 2 : 1);
     source.constant("kTranspose", has_c && operation.integer(0) != 0);
-    const int64_t doubles = params.x.rows * (params.x.columns + params.y.columns) +
-                            std::max(params.b.columns, params.x.columns);
+    int64_t width = 0;  // of results in the workspace
+    if (!is_factor) {
+        params.x.columns = params.b.columns;
+        width = split_columns(params);
+    }
+    const int64_t doubles = params.x.rows * (params.x.columns + width) + params.x.columns;
     return plan_blocks(device, {source, params, operands, operation.tensor(0).dtype, doubles});
 }
 
@@ -40,9 +51,9 @@ std::unique_ptr<Plan> plan_triangular(const Operation &operation, Device &device
     Source source("linalg/packed.cuh:triangular");
     source.constant("kResult", has_pivots).constant("kUpper", operation.integer(0) != 0);
     source.constant("kUnit", !has_pivots && operation.integer(1) != 0);
-    const int64_t n = params.x.rows;
-    return plan_blocks(
-        device, {source, params, operands, operation.tensor(0).dtype, n * (n + params.b.columns)});
+    const int64_t n = params.x.rows, width = split_columns(params);
+    return plan_blocks(device,
+                       {source, params, operands, operation.tensor(0).dtype, n * (n + width)});
 }
 
 std::unique_ptr<Plan> plan_ldl(const Operation &operation, Device &device) {

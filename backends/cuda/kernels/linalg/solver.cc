@@ -57,7 +57,7 @@ private:
     }
     Way of_cholesky() const {
         if (n_ < 24) return Way::kOwn;
-        if (batch_ == 1 || !l_.potrf_batched[index_]) return each(24, 24);
+        if (batch_ == 1 || !l_.potrf_batched[index_]) return each(is_complex_ ? 24 : 64, 24);
         return each(192, 24) == Way::kEach ? Way::kEach : Way::kTogether;
     }
     Way of_svd() const {

@@ -51,6 +51,9 @@ struct BlockWork {
     }
 };
 
+// Threads of a block for matrices of that size.
+int64_t threads_for(const MatrixParams &m);
+
 // Launches as many blocks as fit on the device at once and into `most_bytes` (at least one). Stages
 // are launched for that many matrices at a time.
 std::unique_ptr<Plan> plan_blocks(Device &device, BlockWork work, size_t most_bytes = SIZE_MAX);

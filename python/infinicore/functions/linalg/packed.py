@@ -1,4 +1,4 @@
-"""Operators on packed factors, and factors without vectors, for the CPU."""
+"""Operators on packed factors, and factors without vectors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from infinicore.op._shapes import broadcast
 __all__: list[str] = []
 
 _REAL = ("F32", "F64")
+SUBSTITUTED, REFLECTED, FACTORED = 1 << 16, 1 << 12, 1 << 20  # for is_small()
 
 
 def has_kernels(x: Tensor) -> bool:
-    """Whether the operators below take this tensor."""
+    """Whether the operators below take this tensor, and are faster than others for any size."""
     return x.device.type == "cpu" and not x.dtype.is_complex
+
+
+def is_small(x: Tensor, steps: int, most: int) -> bool:
+    """The same for matrices of so many rows that rows times steps is at most that number: devices
+    process all steps of a matrix in one block, so that products are faster for large matrices."""
+    return has_kernels(x) or (not x.dtype.is_complex and x.shape[-2] * steps <= most)
 
 
 def _plain(x: Tensor) -> Tensor:
@@ -90,7 +97,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor) -> Tensor:
 def unpacks(LU: Tensor, pivots: Tensor) -> bool:
     """Whether `lu_unpack` takes these factors."""
     shape = (*LU.shape[:-2], min(LU.shape[-2:]))
-    return has_kernels(LU) and LU.numel() > 0 and tuple(pivots.shape) == shape
+    return not LU.dtype.is_complex and LU.numel() > 0 and tuple(pivots.shape) == shape
 
 
 @function

@@ -57,7 +57,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     need_tensor("geqrf", "input", input)
     expect(input.ndim >= 2, "geqrf", "input.ndim", input.ndim, "2 or more")
     rows, columns = input.shape[-2:]
-    if packed.has_kernels(input):
+    if packed.is_small(input, min(rows, columns), packed.FACTORED):
         found = Reflectors(*packed.geqrf(input))
         return found if out is None else write("geqrf", out, found)
     a = input.clone()
@@ -88,13 +88,18 @@ def reflected(a: Tensor, tau: Tensor, other: Tensor | None, transpose: bool) -> 
         wide = infinicore.complex128
         a, tau, other = a.to(wide), tau.to(wide), other if other is None else other.to(wide)
     eye = functools.partial(infinicore.eye, dtype=a.dtype, device=a.device)
-    if other is None:
-        other = eye(rows, columns).expand(*a.shape[:-2], rows, columns)
     if not (count and columns):
+        if other is None:
+            other = eye(rows, columns).expand(*a.shape[:-2], rows, columns)
         return other.to(kind).clone()
     v = infinicore.tril(a[..., :count], -1) + eye(rows, count)
     factors = tau.unsqueeze(-1)
     inner = infinicore.triu(_adjoint(v) @ v, 1) * factors + eye(count)
+    if other is None:  # the identity, which is not written out
+        moved = infinicore.solve(inner, factors * _adjoint(v)[..., :columns])
+        made = v @ -moved
+        infinicore.diagonal(made, 0, -2, -1).add_(1)
+        return made.to(kind)
     if transpose:
         moved = _conj(factors) * infinicore.solve(_adjoint(inner), _adjoint(v) @ other)
     else:
@@ -129,7 +134,7 @@ def ormqr(
     expect(fits, "ormqr", "the last size of tau", count, f"at most {input.shape[-1]}")
     lead = tuple(input.shape[:-2])
     expect_shape(tuple(tau.shape[:-1]) == lead, "ormqr", "tau", tau, f"{lead} in front")
-    if packed.has_kernels(input):
+    if packed.is_small(input, count, packed.REFLECTED):
         made = packed.ormqr(input, tau, other, left, transpose)
     elif left:
         made = reflected(input, tau, other, transpose)
