@@ -23,6 +23,7 @@ from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularVa
 from infinicore.functions.copy.cat import _zeros_in, cat
 from infinicore.functions.copy.flip import flip
 from infinicore.functions.copy.views import broadcast_tensors, diagonal
+from infinicore.functions.linalg import exponential
 from infinicore.functions.matmul.matmul import _product
 from infinicore.functions.scan.scan import cumprod
 from infinicore.op._shapes import broadcast
@@ -222,6 +223,11 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 
 @function
+def _matrix_exp(input: Tensor) -> Tensor:
+    x = _matrices("matrix_exp", input)
+    return _back(emit("matrix_exp", x), input)
+
+
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices: the sum of input ** k / k!.
 
@@ -229,8 +235,8 @@ def matrix_exp(input: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    x = _matrices("matrix_exp", input)
-    return _back(emit("matrix_exp", x), input)
+    made = exponential.by_products(input)
+    return _matrix_exp(input) if made is None else made  # type: ignore[no-any-return]
 
 
 @function
