@@ -11,6 +11,7 @@ from infinicore._function import traced
 from infinicore._tensor import Tensor
 from infinicore.fft._transform import (
     as_complex,
+    as_operand,
     floats,
     transform,
     transform_half,
@@ -82,7 +83,7 @@ def _write(out: Any, made: Tensor) -> Tensor:
 
 def _c2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
     at = _dim(name, x, dim)
-    x = as_complex(name, _sized(name, x, n, at))
+    x = as_operand(name, _sized(name, x, n, at))
     scale = _scale(name, norm, x.shape[at], inverse)
     return transform(x, (at,), inverse, scale)
 
@@ -206,9 +207,10 @@ def _scale_each(name: str, norm: Any, x: Tensor, dims: list[int], inverse: bool)
 
 def _each(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     sizes, dims = _dims(name, x, s, dim)
-    x = as_complex(name, _sized_each(name, x, sizes, dims))
-    scale = _scale_each(name, norm, x, dims, inverse)
-    return transform(x, tuple(dims), inverse, scale) if dims else x
+    x = as_operand(name, _sized_each(name, x, sizes, dims))
+    if not dims:
+        return as_complex(name, x)
+    return transform(x, tuple(dims), inverse, _scale_each(name, norm, x, dims, inverse))
 
 
 @traced

@@ -27,6 +27,13 @@ def as_complex(function: str, x: Any) -> Tensor:
     return x.to(WHOLES[floats(x).dtype._code])
 
 
+def as_operand(function: str, x: Any) -> Tensor:
+    """The same, except that real operands stay real."""
+    if isinstance(x, Tensor) and not x.dtype.is_complex:
+        return floats(x)
+    return as_complex(function, x)
+
+
 def floats(x: Tensor) -> Tensor:
     if category(x.dtype) < 2:
         return x.to(get_default_dtype())
@@ -35,8 +42,10 @@ def floats(x: Tensor) -> Tensor:
 
 @function
 def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    """Transforms along dimensions, whose order does not matter."""
+    """Transforms complex or real numbers along dimensions, whose order does not matter."""
     if not _has_operator(input):
+        if not input.dtype.is_complex:
+            input = cast_to(input, WHOLES[input.dtype._code])
         return _all_by_products(input, dims, inverse, scale)
     return _transform_each(input, sorted(dims), inverse, scale)
 
@@ -82,9 +91,11 @@ def transform_half(
 
 def _transform_each(x: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
     while dims:
-        made = _core.empty(x.shape, x.dtype, x.device)
+        is_real = not x.dtype.is_complex
+        made = _core.empty(x.shape, WHOLES[x.dtype._code] if is_real else x.dtype, x.device)
         dims, now = dims[:-_TOGETHER], dims[-_TOGETHER:]
-        given, result = ([_last(each, now) for each in parts(one)] for one in (x, made))
+        given = [_last(x, now), None] if is_real else [_last(part, now) for part in parts(x)]
+        result = [_last(part, now) for part in parts(made)]
         emit("fft", *given, out=result, inverse=inverse, scale=scale, ndim=len(now))
         x, scale = made, 1.0
     return x

@@ -20,8 +20,8 @@ def check(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
 def lines(**more: Any) -> Rules:
     return Rules(
         symbols={
-            "*B": ((), (2,), (3, 4)),
-            "N": (1, 2, 3, 8, 12, 30, 37, 64, 100),
+            "*B": ((), (2,), (3, 4), (19,), (2, 17)),
+            "N": (1, 2, 3, 8, 12, 30, 37, 64, 77, 100, 128, 130, 167),
             **more.pop("symbols", {}),
         },
         attributes={

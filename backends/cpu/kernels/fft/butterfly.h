@@ -103,8 +103,8 @@ INFINI_SIMD void transform(Pair<V> (&x)[kRadix], const Element<V> *roots) {
     }
 }
 
-// Results k, ..., k + kCount - 1 of a transform of a longer prime length, and those opposite to them.
-// Calls put(k, value).
+// Results k, ..., k + kCount - 1 of a transform of a longer prime length, and those opposite to
+// them. Calls put(k, value).
 template <int kCount, class V, class Put>
 INFINI_SIMD void transform_odd(Pair<V> first, const Pair<V> *sums, const Pair<V> *gaps, int radix,
                                const Element<V> *roots, int k, const Put &put) {
@@ -158,7 +158,8 @@ INFINI_SIMD V every_second(V a, V b) {
     }(std::make_integer_sequence<int, int(kLanes<V>)>());
 }
 
-// Transposes a square of lanes in registers: log2(n) rounds that interleave row i with row i + n / 2.
+// Transposes a square of lanes in registers: log2(n) rounds that interleave row i with row
+// i + n / 2.
 template <class V>
 INFINI_SIMD void transpose_lanes(V *rows) {
     constexpr int n = int(kLanes<V>);

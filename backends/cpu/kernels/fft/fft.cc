@@ -98,7 +98,7 @@ void join_real(Signal<T> to, Signal<T> x, const T *w, int64_t h, int64_t lines) 
 
 // ---- Plans --------------------------------------------------------------------------------------
 
-enum class Kind { kComplex, kFromReal, kToReal };
+enum class Kind { kComplex, kFromReal, kToReal };  // kFromReal: to the first half, or all of it
 
 // A complex tensor; a real one has only `re`.
 struct PartLines {
@@ -116,8 +116,9 @@ struct Transform {
     bool inverse;
     T scale;
     PartLines y, x;
-    int64_t n, half, core;  // core: complex numbers per line that are transformed
-    bool is_packed;         // two real numbers form one complex number
+    int64_t n, half, ends_size;  // ends_size: of a real transform's other side
+    int64_t core;                // complex numbers per line that are transformed
+    bool is_packed;              // two real numbers form one complex number
     std::shared_ptr<const Fourier<T>> fourier;
     std::vector<T> twiddles;  // for real transforms
     static constexpr int64_t kMostTogether = 512, kLong = 2048;
@@ -126,6 +127,7 @@ struct Transform {
         : kind(kind), inverse(inverse), scale(T(scale)), y(std::move(to)), x(std::move(from)) {
         n = kind == Kind::kFromReal ? x.re.size : y.re.size;
         half = n / 2 + 1;
+        ends_size = kind == Kind::kFromReal ? y.re.size : half;
         is_packed = kind != Kind::kComplex && n % 2 == 0;
         core = is_packed ? n / 2 : n;
         make_tables();
@@ -158,7 +160,7 @@ struct Transform {
     int64_t room(int64_t side) const {
         const int64_t lanes = lanes_of(side);
         return 2 * area(core * lanes) + fourier->room(lanes) +
-               (kind == Kind::kComplex ? 0 : 2 * area(half * lanes));
+               (kind == Kind::kComplex ? 0 : 2 * area(ends_size * lanes));
     }
     // Vectors are filled up, except for few lines.
     static int64_t lanes_of(int64_t lines) {
@@ -171,8 +173,8 @@ struct Transform {
         Signal<T> z = {room, room + area(core * lanes)};
         T *rest = room + 2 * area(core * lanes);
         // For real transforms: with both ends.
-        const Signal<T> ends = {rest, rest + area(half * lanes)};
-        if (kind != Kind::kComplex) rest += 2 * area(half * lanes);
+        const Signal<T> ends = {rest, rest + area(ends_size * lanes)};
+        if (kind != Kind::kComplex) rest += 2 * area(ends_size * lanes);
         load(from, Starts(x.re, first, lines, lanes), Starts(x.im, first, lines, lanes), z, ends);
         // Exchanging the real and imaginary parts gives the inverse transform.
         const bool back = kind == Kind::kToReal || (kind == Kind::kComplex && inverse);
@@ -211,11 +213,15 @@ struct Transform {
             for (int64_t q = 0; q < half * lanes; ++q) to.im[q] = -to.im[q];
         if (is_packed) return join_real(z, ends, twiddles.data(), core, lanes);
         std::fill_n(z.im, lanes, T(0));
-        for (int64_t k = 1; k < half; ++k)
-            for (int64_t i = 0; i < lanes; ++i) {
-                z.re[(n - k) * lanes + i] = z.re[k * lanes + i];
-                z.im[(n - k) * lanes + i] = -z.im[k * lanes + i];
-            }
+        mirror(z, lanes);
+    }
+
+    // The other half of a real transform.
+    void mirror(Signal<T> z, int64_t lanes) const {
+        for (int64_t k = 1; k <= (n - 1) / 2; ++k) {
+            const Signal<T> to = z.from((n - k) * lanes), from = z.from(k * lanes);
+            for (int64_t i = 0; i < lanes; ++i) to.re[i] = from.re[i], to.im[i] = -from.im[i];
+        }
     }
 
     void store(PartData<T> data, const Starts &to, const Starts &to_im, Signal<T> made,
@@ -230,10 +236,11 @@ struct Transform {
         }
         if (kind == Kind::kFromReal && is_packed) {
             split_real(ends, made, twiddles.data(), core, to.lanes);
+            if (ends_size > half) mirror(ends, to.lanes);
             made = ends;
         }
         const T sign = kind == Kind::kFromReal && inverse ? T(-1) : T(1);
-        const int64_t count = kind == Kind::kComplex ? n : half;
+        const int64_t count = y.re.size;
         if (are_pairs(re, im, to, to_im, step, y.im.step))
             return store_pairs(re, made, to, step, count, scale, sign * scale);
         store_lines(re, made.re, to, step, count, scale);
@@ -280,6 +287,7 @@ struct Planner {
     const Kind kind;
     const bool to_real = kind == Kind::kToReal, inverse = operation.integer(to_real) != 0;
     const int x_at = to_real ? 1 : 2, rank = int(operation.integer(2 + to_real));
+    const bool x_imag = kind != Kind::kFromReal && operation.tensor(x_at + 1);
     std::vector<Pass<T>> passes = {};
 
     PartLines lines(int place, bool is_complex, int axis) const {
@@ -289,7 +297,7 @@ struct Planner {
         return made;
     }
     PartLines lines_of(Place place, int axis) const {
-        if (place == kGiven) return lines(x_at, kind != Kind::kFromReal, axis);
+        if (place == kGiven) return lines(x_at, x_imag, axis);
         if (place == kResult) return lines(0, !to_real, axis);
         Tensor dense = operation.tensor(x_at);
         int64_t strides[Shape::kMost], next = 2;
@@ -306,7 +314,7 @@ struct Planner {
     // axis 0 is the last dimension.
     void add_all() {
         const double scale = operation.number(1 + to_real);
-        if (!to_real) add(kind, scale, kGiven, kResult, 0);
+        if (!to_real) add(x_imag ? kind : Kind::kFromReal, scale, kGiven, kResult, 0);
         for (int axis = rank - 1; axis > 0; --axis)
             if (!to_real)
                 add(Kind::kComplex, 1, kResult, kResult, axis);

@@ -1,7 +1,7 @@
 // Fourier transforms of any length. Stockham's method, by factors of 8, 4, 2, 3, 5 and other primes
-// up to a limit; lengths with a larger prime factor as convolutions (Bluestein's method); long ones as
-// two passes of short ones that stay in cache, on several threads. Real and imaginary parts are in
-// separate arrays. Several lines are transformed at a time, with their elements interleaved.
+// up to a limit; lengths with a larger prime factor as convolutions (Bluestein's method); long ones
+// as two passes of short ones that stay in cache, on several threads. Real and imaginary parts are
+// in separate arrays. Several lines are transformed at a time, with their elements interleaved.
 #pragma once
 
 #include <algorithm>

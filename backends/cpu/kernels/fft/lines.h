@@ -1,4 +1,5 @@
-// Groups of lines that are transformed together: loaded with their elements interleaved, and stored.
+// Groups of lines that are transformed together: loaded, with their elements interleaved, and
+// stored.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 
 namespace infini::cpu {
 
-// The starts of some lines, and the distance between them if it is constant. Their elements are
-// interleaved as those of `lanes` lines, so that vectors are full.
+// The starts of some lines: the first one and the distance between them if it is constant, else
+// all. Their elements are interleaved as those of `lanes` lines, so that vectors are full.
 struct Starts {
     static constexpr int64_t kMost = 32;
     int64_t at[kMost], gap = 1, lines, lanes;
@@ -20,10 +21,11 @@ struct Starts {
         int64_t *to = at;
         all.offsets.each_run(first, count, [&](int64_t offset, int64_t run, int64_t step) {
             is_even = run == count;
-            if (run > 1) gap = step;
-            for (int64_t k = 0; k < run; ++k) *to++ = offset + k * step;
+            if (is_even) at[0] = offset, gap = run > 1 ? step : 1;
+            for (int64_t k = 0; k < run && !is_even; ++k) *to++ = offset + k * step;
         });
     }
+    int64_t start(int64_t line) const { return is_even ? at[0] + line * gap : at[line]; }
 };
 
 // Calls body(k * lanes + i, offset) for n elements of all lines. Common steps are constants.
@@ -47,7 +49,7 @@ INFINI_SIMD void over_elements(const Starts &starts, int64_t step, int64_t n, co
         else if (starts.is_even && starts.gap == 2)
             for (int64_t i = 0; i < lines; ++i) body(to + i, start + 2 * i);
         else
-            for (int64_t i = 0; i < lines; ++i) body(to + i, starts.at[i] + k * step);
+            for (int64_t i = 0; i < lines; ++i) body(to + i, starts.start(i) + k * step);
     }
 }
 template <class T, class Body>
@@ -67,7 +69,7 @@ bool is_transposable(const Starts &starts, int64_t n) {
     constexpr int64_t kWide = int64_t(kWidth<T>);
     return starts.is_even && starts.lanes % kWide == 0 && n >= kWide;
 }
-// Calls body(first, i) for the squares that cover n numbers of all lines; the last ones may overlap.
+// Calls body(first, i) for the squares that cover n numbers of all lines; the last may overlap.
 template <class T, class Body>
 INFINI_SIMD void over_squares(const Starts &starts, int64_t n, const Body &body) {
     constexpr int64_t kWide = int64_t(kWidth<T>);
@@ -132,9 +134,9 @@ void store_lines(T *__restrict to, const T *__restrict from, const Starts &start
 template <class T>
 bool are_pairs(const T *re, const T *im, const Starts &starts, const Starts &im_starts,
                int64_t step, int64_t im_step) {
-    const bool same = im == re + 1 && step == im_step && starts.at[0] == im_starts.at[0];
-    if (starts.is_even && im_starts.is_even) return same && starts.gap == im_starts.gap;
-    return same && std::equal(starts.at, starts.at + starts.lines, im_starts.at);
+    if (im != re + 1 || step != im_step || starts.is_even != im_starts.is_even) return false;
+    if (starts.is_even) return starts.at[0] == im_starts.at[0] && starts.gap == im_starts.gap;
+    return std::equal(starts.at, starts.at + starts.lines, im_starts.at);
 }
 
 // Such pairs.

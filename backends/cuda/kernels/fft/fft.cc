@@ -29,7 +29,8 @@ struct Side {
     }
 
     // The tensor's memory, if the library can use it as dense lines of `size`; otherwise null.
-    void *dense(const Arguments &a, size_t element, int64_t size) const {
+    void *dense(const Arguments &a, size_t element, int64_t size, bool pairs) const {
+        if (pairs != has_imag) return nullptr;
         char *data = a.pointer<char>(place);
         const int64_t each = has_imag ? 2 : 1;
         auto fits = [=](const Lines &lines) {
@@ -59,7 +60,8 @@ public:
         inverse_ = operation.integer(to_real ? 1 : 0) != 0;
         scale_ = operation.number(to_real ? 2 : 1);
         y_ = Side(operation, 0, !to_real);
-        x_ = Side(operation, to_real ? 1 : 2, kind != Transform::kFromReal);
+        const int x = to_real ? 1 : 2;
+        x_ = Side(operation, x, kind != Transform::kFromReal && operation.tensor(x + 1));
         n_ = kind == Transform::kFromReal ? x_.re.size : y_.re.size;
         count_ = y_.re.count();
         const Tensor y = operation.tensor(0);
@@ -113,7 +115,7 @@ public:
             INFINI_CUDA_TRY(run_stages(stream, from, to, turns));
             return store(a, stream, to);
         }
-        void *wanted = y_.dense(a, bytes_, to_size_);
+        void *wanted = y_.dense(a, bytes_, to_size_, to_ != kNumbers);
         INFINI_CUDA_TRY(library_->run(stream.handle, memory + area_, from, wanted ? wanted : to,
                                       turns ? fourier::kBackward : fourier::kForward));
         return wanted ? scale(stream, wanted) : store(a, stream, to);
@@ -123,7 +125,7 @@ private:
     // `from` becomes the tensor's own memory if possible. The library may overwrite the input of a
     // complex-to-real transform.
     Error load(const Arguments &a, const Stream &stream, void *&from) const {
-        void *given = library_ ? x_.dense(a, bytes_, from_size_) : nullptr;
+        void *given = library_ ? x_.dense(a, bytes_, from_size_, from_ != kNumbers) : nullptr;
         const bool is_kept = kind_ != Transform::kToReal;
         if (given && is_kept) {
             from = given;

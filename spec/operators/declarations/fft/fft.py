@@ -19,20 +19,21 @@ _RANK = "ndim >= 1; ndim <= len(B) + 1"
     out y_real  F32|F64  [*B, N]
     out y_imag  =y_real  [*B, N]
     x_real      =y_real  [*B, N]
-    x_imag      =y_real  [*B, N]
+    x_imag?     =y_real  [*B, N]
     """,
     where=_RANK,
     kernel=True,
     in_place={"y_real": "x_real", "y_imag": "x_imag"},
 )
-def fft(x_real: Array, x_imag: Array, *, inverse: bool, scale: float, ndim: int) -> Any:
+def fft(x_real: Array, x_imag: Array | None, *, inverse: bool, scale: float, ndim: int) -> Any:
     """The Fourier transform along the last `ndim` dimensions, times a number: along one, the sums
-    of x[k] e^(-2 pi i j k / N) for each j; with e^(2 pi i j k / N) if `inverse`."""
+    of x[k] e^(-2 pi i j k / N) for each j; with e^(2 pi i j k / N) if `inverse`. Without `x_imag`,
+    x is real."""
     import numpy as np
 
-    x = x_real + 1j * x_imag
+    x = x_real + 0j if x_imag is None else x_real + 1j * x_imag
     if not x.size:
-        return x_real, x_imag
+        return x_real, x_real
     made = np.fft.fftn(x.conj() if inverse else x, axes=tuple(range(-ndim, 0))) * scale
     return made.real, -made.imag if inverse else made.imag
 
