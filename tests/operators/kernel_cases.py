@@ -144,6 +144,7 @@ SPECIAL = [
     KernelCase(  # depthwise
         "grouped_conv",
         "F16",
+        "large",
         symbols={"N": 2, "C": 3, "M": 3, "G": 1, "*X": (9, 16), "*K": (3, 3), "*Y": (9, 16)},
         attributes={
             "n": 2,

@@ -53,16 +53,16 @@ ConvolutionShape conv_shape(const Operation &op, int64_t groups) {
 // addresses. These use the direct kernel, which needs no workspace and is compiled on first use.
 class AlignedConvolution final : public Plan {
 public:
-    AlignedConvolution(std::unique_ptr<Plan> library, const ConvolutionShape &shape, Device &device)
-        : library_(std::move(library)), shape_(shape), device_(device) {
-        workspace = library_->workspace;
+    AlignedConvolution(std::unique_ptr<Plan> aligned, const ConvolutionShape &shape, Device &device)
+        : aligned_(std::move(aligned)), shape_(shape), device_(device) {
+        workspace = aligned_->workspace;
     }
 
     Error run(const Arguments &a, const Stream &stream) const override {
         bool aligned = !shape_.bias || is_aligned(a.pointer<void>(3), 16);
         for (int i = 0; i < 3; ++i) aligned = aligned && is_aligned(a.pointer<void>(i), 16);
         if (aligned) [[likely]]
-            return library_->run(a, stream);
+            return aligned_->run(a, stream);
         try {
             std::call_once(once_, [&] { direct_ = plan_direct_convolution(shape_, device_); });
         } catch (const Refusal &refusal) {
@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    std::unique_ptr<Plan> library_;
+    std::unique_ptr<Plan> aligned_;
     ConvolutionShape shape_;
     Device &device_;
     mutable std::once_flag once_;
