@@ -241,6 +241,7 @@ typedef struct InfiniOperation {
     uint32_t modes;                      /* INFINI_MODE_... of the plan */
 } InfiniOperation;
 #define INFINI_MODE_BATCH_INVARIANT 1u /* a row's bits depend on no other row or thread count */
+#define INFINI_MODE_TF32 2u            /* factors of F32 products may be rounded to TF32 */
 
 typedef struct InfiniOperators {
     size_t size;

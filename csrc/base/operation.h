@@ -50,6 +50,8 @@ public:
     int tensor_count() const { return int(c.tensor_count); }
     // Whether the bits of a row must not depend on the other rows.
     bool batch_invariant() const { return c.modes & INFINI_MODE_BATCH_INVARIANT; }
+    // Whether products of F32 tensors may round their factors to TF32.
+    bool allows_tf32() const { return c.modes & INFINI_MODE_TF32; }
     Tensor tensor(int index) const {
         const InfiniTensor &t = c.tensors[index];
         return {t.dtype, t.ndim, t.shape, t.strides};

@@ -14,6 +14,11 @@ uint32_t first_modes() {
     return invariant ? INFINI_MODE_BATCH_INVARIANT : 0;
 }
 
+void set_mode(uint32_t mode, bool enabled) {
+    const uint32_t others = infiniGetModes() & ~mode;
+    infiniSetModes(enabled ? others | mode : others);
+}
+
 }  // namespace
 
 extern "C" uint32_t infiniGetModes(void) {
@@ -25,13 +30,16 @@ extern "C" uint32_t infiniGetModes(void) {
 extern "C" void infiniSetModes(uint32_t modes) { modes_of_thread = modes; }
 
 extern "C" void infiniopSetBatchInvariant(int enabled) {
-    const uint32_t others = infiniGetModes() & ~INFINI_MODE_BATCH_INVARIANT;
-    infiniSetModes(enabled ? others | INFINI_MODE_BATCH_INVARIANT : others);
+    set_mode(INFINI_MODE_BATCH_INVARIANT, enabled);
 }
 
 extern "C" int infiniopGetBatchInvariant(void) {
     return infiniGetModes() & INFINI_MODE_BATCH_INVARIANT ? 1 : 0;
 }
+
+extern "C" void infiniopSetAllowTF32(int enabled) { set_mode(INFINI_MODE_TF32, enabled); }
+
+extern "C" int infiniopGetAllowTF32(void) { return infiniGetModes() & INFINI_MODE_TF32 ? 1 : 0; }
 
 extern "C" void infiniopGetPlanCacheCounts(size_t *kept, size_t *hits, size_t *misses) {
     infini::op::CacheCounts counts = infini::op::plan_cache_counts();

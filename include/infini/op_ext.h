@@ -20,6 +20,11 @@ INFINI_EXPORT void infiniopGetPlanCacheCounts(size_t *kept, size_t *hits, size_t
 INFINI_EXPORT void infiniopSetBatchInvariant(int enabled);
 INFINI_EXPORT int infiniopGetBatchInvariant(void);
 
+/* Whether descriptors created by the calling thread may round the factors of F32 products to TF32
+ * (11 significant bits), which is faster on devices with TF32 tensor cores; initially not. */
+INFINI_EXPORT void infiniopSetAllowTF32(int enabled);
+INFINI_EXPORT int infiniopGetAllowTF32(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,7 @@ __all__ = [
 
 class _State(threading.local):
     where: device_class | None = None
+    precision = "highest"
 
 
 state = _State()
@@ -45,13 +46,14 @@ def get_default_device() -> device_class:
 
 
 _PRECISIONS = ("highest", "high", "medium")
-_allowed = ["highest"]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Set the precision that products of float32 tensors may be reduced to: "highest", "high" or
-    "medium". It is accepted for compatibility: products always have float32 precision, on every
-    device.
+    """Set the precision that products of float32 tensors may be reduced to, for this thread:
+    "highest", the initial value, is float32; with "high" and "medium" devices with TF32 tensor
+    cores (NVIDIA from Ampere on) may round the factors of products and of attention to TF32, with
+    11 significant bits. Sums stay float32. Recorded graphs keep the precision in which they were
+    recorded. It changes nothing on the CPU.
 
     >>> infinicore.set_float32_matmul_precision("highest")
     """
@@ -60,16 +62,17 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise ValueError(
             f"set_float32_matmul_precision: precision is {precision!r}: expected one of {words}"
         )
-    _allowed[0] = precision
+    state.precision = precision
+    _core.set_allow_tf32(precision != "highest")
 
 
 def get_float32_matmul_precision() -> str:
-    """The value set by `set_float32_matmul_precision`.
+    """The value set by `set_float32_matmul_precision` in this thread.
 
     >>> infinicore.get_float32_matmul_precision()
     'highest'
     """
-    return _allowed[0]
+    return state.precision
 
 
 def _place(device: Any) -> device_class:

@@ -45,6 +45,7 @@ class RecordedFunction:
             get_default_dtype(),
             _core.get_device(),
             _core.is_batch_invariant(),
+            _core.allows_tf32(),
             *(_key(n, v, n in self._bound) for n, v in arguments.items()),
         )
         replay = self._replays.get(key)

@@ -78,6 +78,8 @@ void bind_context(nb::module_ &m) {
     });
     m.def("set_batch_invariant", [](bool enabled) { infiniopSetBatchInvariant(enabled); });
     m.def("is_batch_invariant", [] { return infiniopGetBatchInvariant() != 0; });
+    m.def("set_allow_tf32", [](bool enabled) { infiniopSetAllowTF32(enabled); });
+    m.def("allows_tf32", [] { return infiniopGetAllowTF32() != 0; });
     m.def("trim_memory", context::trimMemory, released());
     m.def("memory_stats", stats_of, "device"_a);
     m.def("reset_peak_memory_stats",

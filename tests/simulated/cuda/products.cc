@@ -93,6 +93,18 @@ struct Product {
     double alpha, beta;
     void *workspace;
 
+    // With TF32 the last 13 bits of a factor are ignored.
+    double factor(double x) const {
+        if (description.computation != 77) return x;
+        const float given = float(x);
+        uint32_t word;
+        std::memcpy(&word, &given, 4);
+        word &= 0xffffe000u;
+        float rounded;
+        std::memcpy(&rounded, &word, 4);
+        return rounded;
+    }
+
     void run() const {
         std::memset(workspace, 0xcd, kWorkspace);
         const int64_t m = int64_t(d.rows), n = int64_t(d.columns);
@@ -103,11 +115,12 @@ struct Product {
                 for (int64_t i = 0; i < m; ++i) {
                     double sum = 0;
                     for (int64_t q = 0; q < k; ++q)
-                        sum +=
-                            read(a.type, pa,
-                                 batch * a.stride + (ta ? q + i * a.leading : i + q * a.leading)) *
-                            read(b.type, pb,
-                                 batch * b.stride + (tb ? j + q * b.leading : q + j * b.leading));
+                        sum += factor(read(a.type, pa,
+                                           batch * a.stride +
+                                               (ta ? q + i * a.leading : i + q * a.leading))) *
+                               factor(read(b.type, pb,
+                                           batch * b.stride +
+                                               (tb ? j + q * b.leading : q + j * b.leading)));
                     double value = alpha * sum;
                     if (beta != 0)
                         value += beta * read(c.type, pc, batch * c.stride + i + j * c.leading);
@@ -135,6 +148,7 @@ int check(const Description &t, const Layout &a, const Layout &b, const Layout &
     const bool integers = a.type == 3;
     if (integers != (t.computation == 72) || (a.type == 1) != (t.computation == 70))
         return wrong("the type of computation does not fit");
+    if (t.computation == 77 && a.type != 0) return wrong("only F32 is rounded to TF32");
     if (d.count > 1 && d.stride == 0) return wrong("results lie on each other");
     return kSuccess;
 }

@@ -70,6 +70,7 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation, Device &device)
     c.v_stride = {0, c.v.stride[1], c.v.stride[0], 1};
     c.scale = 1 / std::sqrt(double(c.depth));
     c.causal = true, c.invariant = operation.batch_invariant();
+    c.tf32 = operation.allows_tf32();
     if (c.tokens * c.heads == 0) return make_empty_plan();
     if (2 * from[0].size[0] * from[0].size[1] * c.depth >= int64_t(1) << 31)
         refuse_shape("so many new keys are not possible");
@@ -92,6 +93,7 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation, Device &d
     c.k_stride = strides(c.k), c.v_stride = strides(c.v);
     c.scale = operation.number(0);
     c.causal = operation.integer(1) != 0, c.invariant = operation.batch_invariant();
+    c.tf32 = operation.allows_tf32();
     return plan_attention_case(c, device);
 }
 

@@ -23,6 +23,7 @@ AttentionCase paged_case(const Operation &operation, int bounds_at, int slopes_a
     c.v_stride = {c.v.stride[0], c.v.stride[2], c.v.stride[1], 1};
     c.scale = operation.number(0);
     c.causal = true, c.invariant = operation.batch_invariant();
+    c.tf32 = operation.allows_tf32();
     if (bounds_at < 0) {
         c.queries = 1, c.tokens = c.sequences;
         c.q_stride = {c.q.stride[0], 0, c.q.stride[1], 1};

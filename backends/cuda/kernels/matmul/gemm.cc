@@ -15,7 +15,7 @@ ProductShape product_of(const Operation &operation) {
     shape.a = matrix(a), shape.b = matrix(b), shape.c = matrix(c);
     shape.batch = c.ndim == 3 ? c.size(0) : 1;
     shape.m = c.size(-2), shape.n = c.size(-1), shape.k = a.size(-1);
-    shape.invariant = operation.batch_invariant();
+    shape.invariant = operation.batch_invariant(), shape.tf32 = operation.allows_tf32();
     return shape;
 }
 

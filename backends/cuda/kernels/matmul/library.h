@@ -13,8 +13,13 @@ using Layout = void *;
 using Preference = void *;
 
 enum Type { kF32 = 0, kF64 = 1, kF16 = 2, kI8 = 3, kI32 = 10, kBF16 = 14 };  // cudaDataType
-enum Computation { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72 };   // cublasComputeType_t
-enum Operation { kAsIs = 0, kTransposed = 1 };                               // cublasOperation_t
+enum Computation {                                                           // cublasComputeType_t
+    kCompute32F = 68,
+    kCompute64F = 70,
+    kCompute32I = 72,
+    kCompute32FFastTF32 = 77
+};
+enum Operation { kAsIs = 0, kTransposed = 1 };  // cublasOperation_t
 enum DescriptionAttribute { kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8 };
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
 enum PreferenceAttribute {

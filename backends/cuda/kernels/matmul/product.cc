@@ -31,6 +31,7 @@ void simplify(Matrix &m, int64_t rows, int64_t columns, int64_t batch) {
 
 std::shared_ptr<const Product> make_product(const ProductShape &given, Device &device) {
     ProductShape shape = given;
+    shape.tf32 = shape.tf32 && device.has_mma;
     const int64_t kMost = INT32_MAX - 1024;
     // Merges a batch into the rows if possible.
     if (shape.batch > 1 && !shape.epilogue && shape.b.batch == 0 &&

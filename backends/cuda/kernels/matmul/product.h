@@ -31,6 +31,7 @@ struct ProductShape {
     Matrix addend;   // [m, n], of c's dtype; if unset, c itself
     // The sums are processed in ways that the library does not support: see ProductData.
     bool scaled = false, biased = false;
+    bool tf32 = false;  // factors in F32 may be rounded to TF32 (see INFINI_MODE_TF32)
     // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): uses tiles, and k is not
     // split.
     bool invariant = false;

@@ -30,6 +30,7 @@ struct Types {
                 break;
             case INFINI_DTYPE_F32:
                 in = blas::kF32;
+                if (s.tf32) computation = blas::kCompute32FFastTF32;
                 break;
             case INFINI_DTYPE_F64:
                 in = out = scale = blas::kF64, computation = blas::kCompute64F;
