@@ -125,6 +125,7 @@ SPECIAL = [
         for name, sizes, way in ATTENTION
     ),
     KernelCase("attention", "BF16", "large"),
+    KernelCase("attention", "F32", "large"),
     KernelCase("add", "F32", "large", "mixed", symbols={"*S": (70, 90)}),
     KernelCase("rearrange", "F32", "large", "mixed", symbols={"*S": (70, 90)}),
     KernelCase("rearrange", "F32", "large", symbols={"*S": (2049, 2048)}),  # more than 16 MiB

@@ -3,7 +3,7 @@
 // current ones are used.
 //
 // Requires the definitions for tile.cuh; kM, kWarps and kKeys; and of the including file: kStep,
-// kBlocks, kSkipHidden, attend() for kStep keys, and where results are in registers
+// kSkipHidden, attend() for kStep keys, and where results are in registers
 // (result_column, kColumnStep).
 #pragma once
 
@@ -72,7 +72,8 @@ struct Copier {
     }
 };
 
-INFINI_ENTRY(AttentionParams, kThreads, kBlocks) {
+// The whole kernel.
+INFINI_DEVICE void attend_rows(const AttentionParams &p) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Pages pages;
     // Rows that see the most keys are scheduled first; blocks of one head are adjacent and share

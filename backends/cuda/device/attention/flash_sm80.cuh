@@ -75,3 +75,9 @@ inline constexpr int kColumnStep = 1;
 }  // namespace infini
 
 #include "flash_loop.cuh"
+
+namespace infini {
+
+INFINI_ENTRY(AttentionParams, kThreads, kBlocks) { attend_rows(p); }
+
+}  // namespace infini

@@ -143,3 +143,9 @@ inline constexpr int kColumnStep = kColumns;
 }  // namespace infini
 
 #include "flash_loop.cuh"
+
+namespace infini {
+
+INFINI_ENTRY(AttentionParams, kThreads, kBlocks) { attend_rows(p); }
+
+}  // namespace infini
