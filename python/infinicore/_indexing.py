@@ -16,7 +16,7 @@ from infinicore._dtype import ALL, bool_, category, dtype, int32, int64
 from infinicore._elements import copy, fill
 from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import Operand, function
-from infinicore._mask_indices import mask_indices
+from infinicore._mask_indices import mask_indices, selected
 from infinicore._tensor import Methods, Tensor
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
@@ -232,10 +232,9 @@ def get(tensor: Tensor, key: Any) -> Tensor:
         isinstance(key, Tensor)
         and key.dtype is bool_
         and tuple(key.shape) == tuple(tensor.shape) != ()
-        and key.device is tensor.device is _CPU
     ):
         _core.refuse_while_recording("indexing with a mask")
-        return _core.masked_select(tensor, key)
+        return selected(tensor, _moved_to(tensor.device, key))
     parts = _take_apart(tensor, key)
     return _select(parts.view, parts.indices, parts.dims, parts.place, parts.wraps)
 

@@ -26,15 +26,16 @@ FAMILY = {operator.name: operator.family for operator in OPERATORS}
 KERNELS = {
     op.serving: op.family for op in OPERATORS if op.kernel and not op.lowered and not op.unsupported
 }
-# What back ends register in addition to operator kernels: engines, and kernels that take an
-# epilogue.
-ENGINES = {"program", "epilogue", "gemm+"}
+# What back ends register in addition to operator kernels: engines, kernels that take an epilogue,
+# and one for several copies.
+ENGINES = {"program", "epilogue", "gemm+", "copies"}
 # Of a back end: a further one needs a reason why no other can do it. Three (reflections,
 # LDL, triangular solutions) take packed factors, which no kernel that makes factors can; lu_unpack
 # only moves elements of such factors, and lstsq exchanges columns until the rank is reached.
 # lower_median selects by a rank that depends on the number of NaN. ctc_loss is a recurrence over
-# steps, of which no other has three terms in log space.
-MOST_KERNELS = 80
+# steps, of which no other has three terms in log space. Unlike masked_select, masks has results of
+# given sizes.
+MOST_KERNELS = 81
 # Operators with programs, for which a back end may have a kernel that is measured faster.
 PROGRAMS = {op.name: op.family for op in OPERATORS if not op.kernel and not op.lowered}
 MOST_QUICKER = 6

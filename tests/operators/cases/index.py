@@ -88,6 +88,37 @@ def updates(**more: Any) -> Rules:
     )
 
 
+MASK_CHUNK = 4096
+
+
+def some_true(draw: Draw, shape: Shape) -> Any:
+    """A mask that follows from its shape, as its counts do."""
+    return np.arange(math.prod(shape)).reshape(shape) * 7919 % 11 < 4
+
+
+def mask_counts(draw: Draw, shape: Shape) -> Any:
+    before = np.cumsum(np.append(0, some_true(draw, draw["*S"])))
+    return before[np.minimum(np.arange(shape[0]) * MASK_CHUNK, len(before) - 1)]
+
+
+def masked(**symbols: Any) -> Rules:
+    return Rules(
+        symbols={
+            "*S": ((), (5,), (4, 6), (3, 5, 7)),
+            "K": lambda draw: -(-math.prod(draw["*S"]) // MASK_CHUNK) + 1,
+            "R": lambda draw: len(draw["*S"]),
+            "M": (0, 1, 3, 40),
+        },
+        values={
+            "mask": some_true,
+            **({} if symbols.get("counts") is None else {"counts": symbols["counts"]}),
+        },
+        full=("K", "R"),
+        kinds=("usual", "large"),
+        large={"*S": ((9000,), (90, 131)), "M": (2000, 5000)},
+    )
+
+
 REDUCTIONS: dict[str, Any] = {"reduce": (0, 1, 2, 3, 4), "include_self": (0, 1)}
 
 
@@ -118,6 +149,10 @@ CASES: dict[str, Rules] = {
     ),
     "argwhere": Rules(kinds=()),  # results in host memory: test_host_results.py,
     "masked_select": Rules(kinds=()),
+    "mask_counts": masked(),
+    "mask_rows": masked(counts=mask_counts),
+    "mask_take": masked(counts=mask_counts),
+    "mask_put": masked(counts=mask_counts),
     "gather": Rules(
         symbols={"*S": SIZES, "*I": lambda draw: draw["*S"]},
         attributes={"dim": any_dim},

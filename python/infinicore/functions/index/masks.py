@@ -10,7 +10,7 @@ from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function, write
-from infinicore._mask_indices import mask_indices
+from infinicore._mask_indices import replaced, selected
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices, class_count, is_known
@@ -61,10 +61,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     values = input
     if input.shape != mask.shape or not input.ndim:
         values, mask = _alike(input, mask)
-    if values.device is _CPU and mask.device is _CPU:
-        made = _core.masked_select(values, mask)
-    else:
-        made = values[tuple(mask_indices(mask))]
+    made = selected(values, mask)
     return made if out is None else write("masked_select", out, made)  # type: ignore[no-any-return]
 
 
@@ -106,20 +103,10 @@ def _scatter_operands(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tens
 
 @function
 def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    # The n-th true position takes the n-th element, found by cumulative counts.
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
-    mask = mask.expand(*shape) if shape else mask
-    count = 1
-    for size in shape:
-        count *= size
-    if not source.numel() or not count:
-        return emit("rearrange", input.expand(*shape) if shape else input)
-    line = emit("cumsum", cast_to(mask.reshape(count), int64), dim=0)
-    last = tensor_for(source.numel() - 1, int64, source.device)
-    line = emit("minimum", emit("maximum", emit("sub", line, 1), 0), last)
-    taken = emit("gather", source.reshape(source.numel()), line, dim=0)
-    taken = taken.view(*shape) if shape else taken.view(())
-    return emit("where", mask, tensor_for(taken, input.dtype, input.device), input)
+    if shape:
+        input, mask = input.expand(*shape), mask.expand(*shape)
+    return replaced(input, mask.contiguous(), source.reshape(source.numel()))
 
 
 @function

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import infinicore
 from infinicore import _core
 from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._function import function, traced, write
-from infinicore._mask_indices import mask_indices
+from infinicore._mask_indices import first_rows, mask_indices, mask_rows
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_tensor
 from infinicore.functions._index_checks import check_indices
-from infinicore.functions._operands import counting
-from infinicore.functions.copy.cat import stack
 
 _CPU = device("cpu")
 
@@ -41,10 +38,11 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         if as_tuple:
             return (rows.view(rows.shape[0]),)
         return rows if out is None else write("nonzero", out, rows)
-    found = mask_indices(input if input.dtype is bool_ else input != 0)
+    mask = input if input.dtype is bool_ else input != 0
     if as_tuple:
-        return tuple(found)
-    return stack(found, 1, out=out)
+        return tuple(mask_indices(mask))
+    made = mask_rows(mask)
+    return made if out is None else write("nonzero", out, made)
 
 
 def argwhere(x: Tensor) -> Tensor:
@@ -125,19 +123,5 @@ def _padded(found: Tensor, size: int, fill_value: int) -> Tensor:
 
 @function
 def _nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
-    shape = tuple(input.shape)
-    kind: Any = {"dtype": int64, "device": input.device}
-    if not shape or not size or not input.numel():
-        return infinicore.full((size, len(shape)), fill_value, **kind)
-    found = input.reshape(-1) != 0
-    rank = found.to(int64).cumsum(0)  # 1 for the first one
-    # Extra rows are written past the end.
-    place = infinicore.where(found & (rank <= size), rank - 1, size)
-    places = counting(found.shape[0], input)
-    made = infinicore.full((size + 1,), -1, **kind).scatter(0, place, places).narrow(0, 0, size)
-    columns = []
-    rest = made
-    for each in reversed(shape):
-        columns.append(infinicore.where(made < 0, fill_value, rest % each))
-        rest = rest.div(each, rounding_mode="floor")
-    return infinicore.stack(columns[::-1], 1)
+    mask = input if input.dtype is bool_ else input != 0
+    return first_rows(mask.contiguous(), size, fill_value)

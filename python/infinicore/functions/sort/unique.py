@@ -9,7 +9,7 @@ from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
-from infinicore._mask_indices import mask_indices
+from infinicore._mask_indices import mask_indices, selected
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.copy.cat import cat
@@ -50,9 +50,9 @@ def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) 
         nothing = rows.new_empty(*shape, dtype=int64)
         return rows, nothing, nothing
     flags = _new_ones(rows)
+    if not (inverse or counts) and rows.ndim == 1:
+        return selected(rows, flags), None, None
     if rows.device is _CPU:
-        if not (inverse or counts) and rows.ndim == 1:
-            return _core.masked_select(rows, flags), None, None
         index, which, lengths = _core.runs_of(flags, inverse, counts)
         made = index_select(rows, 0, index)
         if inverse:
@@ -125,14 +125,8 @@ def unique_consecutive(
     """
     need_tensor("unique_consecutive", "input", input)
     _core.refuse_while_recording("unique_consecutive")
-    if (
-        not (return_inverse or return_counts)
-        and input.ndim == 1
-        and dim in (None, 0)
-        and input.device is _CPU
-        and input.shape[0]
-    ):
-        return _core.masked_select(input, _new_ones(input))
+    if not (return_inverse or return_counts) and input.ndim == 1 and dim in (None, 0):
+        return selected(input, _new_ones(input)) if input.shape[0] else input.clone()
     if dim is None:
         rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0
     else:
