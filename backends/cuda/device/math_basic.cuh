@@ -273,7 +273,11 @@ INFINI_DEVICE V floordiv(V a, V b) {
         const V whole = a / b;
         return whole - V(a % b != 0 && (a < 0) != (b < 0));
     } else {
-        return V(detail::floordiv_of(double(a), double(b)));
+        // The quotient of two floats, rounded to a double, is on the same side of all integers of
+        // this size. A divisor of infinity is not decided by it.
+        const double x = double(a), y = double(b), q = x / y;
+        if (kSame<V, float> && ::fabs(q) < 0x1p28 && (q != 0 || x == 0)) return V(::floor(q));
+        return V(detail::floordiv_of(x, y));
     }
 }
 
