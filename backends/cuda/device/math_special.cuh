@@ -79,7 +79,18 @@ static INFINI_APART double erfinv_of(double y) {
 }
 static INFINI_APART double lgamma_of(double x) { return ::lgamma(x); }
 
-static INFINI_APART float power_of(float a, float b) { return ::powf(a, b); }
+// Inlined: a call for each element of a vector would save registers and prevent overlap.
+INFINI_DEVICE float power_of(float a, float b) {
+    if constexpr (!kRough) return ::powf(a, b);
+    const float size = ::fabsf(a), half = 0.5f * b;
+    float y = ptx::exp2_approx(b * ::log2f(size));
+    if (b == 0 || size == 1) y = 1.0f;  // also of NaN, and to the power of infinity
+    if (a != a && b != 0) y = a;
+    if (b != b && a != 1) y = b;
+    const bool whole = ::truncf(b) == b, odd = whole && ::truncf(half) != half;
+    if (::signbit(a) && odd) y = -y;
+    return a < 0 && !whole && size < infinity<float>() ? not_a_number<float>() : y;
+}
 static INFINI_APART double power_of(double a, double b) { return ::pow(a, b); }
 }  // namespace detail
 
@@ -94,11 +105,11 @@ INFINI_DEVICE V lgamma(V x) {
 template <class V>
 INFINI_DEVICE V erfinv(V x) {
     // Linear near 0, including subnormal numbers.
-    if (absolute(x) < V(kSame<V, float> ? 1e-4 : 1e-8)) return x * V(0.88622692545275801);
+    const V linear = x * V(0.88622692545275801);
     if constexpr (kSame<V, float>)
-        return ::erfinvf(x);
+        return ptx::select_below(absolute(x), 1e-4f, linear, ::erfinvf(x));
     else
-        return detail::erfinv_of(x);
+        return absolute(x) < 1e-8 ? linear : detail::erfinv_of(x);
 }
 
 // Integers wrap; their negative powers are rounded towards 0.

@@ -113,10 +113,17 @@ def gelutanh(x: Array) -> Array:
     return _gate(x, (x + 0.044715 * x * x * x) * (2 * 0.7978845608028654))
 
 
+def _tanh_softplus(x: Array) -> Array:
+    """tanh(log(1 + e^x)) with one exponential: n / (n + 2) for n = (1 + e^x)^2 - 1."""
+    e = fn.exp(fn.minimum(x, 20.0))  # beyond, the quotient is 1
+    n = e * (e + 2.0)
+    return n / (n + 2.0)
+
+
 @operator("Mish(!y, x)", UNARY, public="nn.functional.mish(input, inplace=False)")
 def mish(x: Array) -> Array:
     """x * tanh(log(1 + e^x))."""
-    return x * fn.tanh(fn.log1p(fn.exp(x)))
+    return x * _tanh_softplus(x)
 
 
 @operator("QuickGelu(!y, x)", UNARY)
