@@ -228,7 +228,7 @@ def _matrix_exp(input: Tensor) -> Tensor:
     return _back(emit("matrix_exp", x), input)
 
 
-def matrix_exp(input: Tensor) -> Tensor:
+def matrix_exp(input: Tensor, *, out: Any = None) -> Tensor:
     """The exponential of square matrices: the sum of input ** k / k!.
 
     >>> infinicore.matrix_exp(infinicore.zeros(2, 2))
@@ -236,7 +236,9 @@ def matrix_exp(input: Tensor) -> Tensor:
             [0., 1.]])
     """
     made = exponential.by_products(input)
-    return _matrix_exp(input) if made is None else made  # type: ignore[no-any-return]
+    if made is None:
+        return _matrix_exp(input, out=out)  # type: ignore[no-any-return]
+    return placed("matrix_exp", made, out)
 
 
 @function
