@@ -127,7 +127,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if n == 1:
         return emit("trigamma", cast_to(input, kind))  # type: ignore[no-any-return]
     factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
-    x = cast_to(input, kind)
+    x: Any = cast_to(input, kind)
     if x.device.type != "cpu" or n >= 32:
         scale = factor if n % 2 else -factor
         return emit("polygamma", x, s=n + 1.0, scale=scale)  # type: ignore[no-any-return]
