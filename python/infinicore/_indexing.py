@@ -320,10 +320,12 @@ def _scatter(
 
 
 @function
-def _put_where(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+def _put_where(input: Tensor, mask: Tensor, value: Operand, adds: bool) -> Tensor:
     behind = input.ndim - mask.ndim
     mask = mask.view(*mask.shape, *(1,) * behind).expand(*input.shape)
     value = tensor_for(value, input.dtype, input.device).expand(*input.shape)
+    if adds:
+        value = emit("add", input, value)
     _step(operator_named("where"), [input, mask, value, input], {})
     return input
 
@@ -380,10 +382,12 @@ def _differ(sizes: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return any(a not in (1, b) for a, b in zip(sizes[::-1], to[::-1], strict=False))
 
 
-def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
-    """Writes one value to all selected elements, which can be recorded too. False: there are
-    several values, or the mask does not fit."""
+def _put_masked(tensor: Tensor, mask: Tensor, value: Any, adds: bool = False) -> bool:
+    """Writes one value to all selected elements, or adds it, which can be recorded too. False:
+    there are several values, or the mask does not fit."""
     if not 0 < mask.ndim <= tensor.ndim or tensor.dtype.is_complex:
+        return False
+    if adds and tensor.dtype is bool_:
         return False
     if tuple(mask.shape) != tuple(tensor.shape[: mask.ndim]):
         return False
@@ -397,7 +401,7 @@ def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
     elif not isinstance(value, (bool, int, float)):
         return False
     mask = mask.to(tensor.device)
-    _put_where(tensor, mask.clone() if _core.may_overlap(tensor, mask) else mask, value)
+    _put_where(tensor, mask.clone() if _core.may_overlap(tensor, mask) else mask, value, adds)
     return True
 
 
@@ -421,7 +425,10 @@ class _Methods(Methods):
         tensor([2., 0., 1.])
         """
         key = tuple(indices)
-        put(_take_apart(self, key[0] if len(key) == 1 else key), values, accumulate)
+        only = key[0] if len(key) == 1 else key
+        is_mask = isinstance(only, Tensor) and only.dtype is bool_
+        if not (is_mask and _put_masked(self, only, values, accumulate)):
+            put(_take_apart(self, only), values, accumulate)
         return self
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
