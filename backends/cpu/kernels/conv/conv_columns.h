@@ -177,8 +177,34 @@ private:
                 return;
             }
         }
+        if constexpr (std::is_same_v<To, T> && sizeof(T) == 2) {
+            const auto copy = [&]<int width>(std::integral_constant<int, width>) {
+                copy_vectors<width>(source, channel, channels, count, to, stride);
+            };
+            if (count >= 32) return copy(std::integral_constant<int, 32>());
+            if (count >= 16) return copy(std::integral_constant<int, 16>());
+            if (count >= 8) return copy(std::integral_constant<int, 8>());
+            if (count >= 4) return copy(std::integral_constant<int, 4>());
+        }
         for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
             for (int64_t i = 0; i < count; ++i) to[i] = convert<To>(source[i]);
+        }
+    }
+    template <int width>
+    static void copy_vectors(const T *source, int64_t channel, int64_t channels, int64_t count,
+                             T *to, int64_t stride) {
+        struct V {
+            T values[width];
+        };
+        for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
+            V last;
+            std::memcpy(&last, source + count - width, sizeof last);
+            for (int64_t j = 0; j + width <= count; j += width) {
+                V value;
+                std::memcpy(&value, source + j, sizeof value);
+                std::memcpy(to + j, &value, sizeof value);
+            }
+            std::memcpy(to + count - width, &last, sizeof last);
         }
     }
 

@@ -143,6 +143,20 @@ INFINI_SIMD void copy_lanes(const T *p, typename D::Element *to) {
     }
 }
 
+// 16 words, each of an element of two rows.
+template <class T, class Word>
+INFINI_SIMD void interleave(const T *first, const T *second, Word *to) {
+    if constexpr (sizeof(T) == 2 && sizeof(Word) == 4) {
+        using Wide = Few<uint32_t, 16>;
+        Few<uint16_t, 16> low, high;
+        std::memcpy(&low, first, sizeof low);
+        std::memcpy(&high, second, sizeof high);
+        const Wide words = __builtin_convertvector(low, Wide) | __builtin_convertvector(high, Wide)
+                                                                    << 16;
+        std::memcpy(to, &words, sizeof words);
+    }
+}
+
 }  // namespace detail
 
 // The number of steps (words along k) of a panel.
@@ -226,6 +240,15 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
         auto *at = reinterpret_cast<Element *>(to);
         for (int64_t p = 0; p < k; ++p, at += R)
             detail::copy_lanes<D, R>(from.data + p * from.k_stride, at);
+    } else if (from.lane_stride == 1 && group == 2 && detail::kSameBits<D, T>) {
+        const int64_t pairs = k / 2 * 2, vectors = lanes / 16 * 16;
+        for (int64_t p = 0; p < pairs; p += 2) {
+            const T *row = from.data + p * from.k_stride;
+            for (int64_t lane = 0; lane < vectors; lane += 16)
+                detail::interleave(row + lane, row + from.k_stride + lane, to + p / 2 * R + lane);
+        }
+        pack_elements<D, R>(from, vectors, lanes, 0, pairs, to);
+        pack_elements<D, R>(from, 0, lanes, pairs, k, to);
     } else if (from.lane_stride == 1 && lanes == R) {
         auto *at = reinterpret_cast<Element *>(to);
         int64_t p = 0;
