@@ -1,7 +1,7 @@
 // Convolution as a product: features [M, C * taps] times columns [C * taps, outputs].
 #pragma once
 
-#include "../matmul/pack.h"
+#include "../matmul/packed.h"
 #include "../threads.h"
 #include "conv_columns.h"
 
@@ -14,7 +14,8 @@ constexpr bool kMultipliesBf16 = false;
 #endif
 
 // Each image is one product, unless images are so small that reading the features again for each
-// would dominate: then all are one product, whose result is reordered afterwards. The columns are
+// would dominate: then all are one product, whose result is reordered afterwards. With images for
+// all threads, each thread computes products of its own. The columns are
 //   the image itself, if each output has one tap;
 //   read while the product packs them, if it computes in F32;
 //   written out, a chunk at a time, if the product has a faster path for unconverted elements;
@@ -33,9 +34,19 @@ public:
         const bool quicker = kMultipliesBf16 && s.dtype == INFINI_DTYPE_BF16;
         written_ = !plain_ && (rows_ || quicker || exact);
         part_ = outputs_;
+        // A thread for each image, if that occupies them: starting all threads for each image
+        // costs more than a small product.
+        const int64_t threads = int64_t(thread_count());
+        if (!joined_ && threads > 1 && s.images >= threads) {
+            const int64_t rounds = (s.images + threads - 1) / threads;
+            const bool is_even = s.images * 4 >= rounds * threads * 3;
+            if (is_even || s.features * outputs_ * k_ < kSmall) lanes_ = threads;
+        }
         if (written_ && !rows_) {
             const int64_t column = element() * std::max<int64_t>(k_, 1);
-            part_ = std::clamp<int64_t>((4 << 20) / column, 512, 1 << 20);
+            // What one thread writes stays in L2 until it is multiplied.
+            const int64_t bytes = lanes_ > 1 || threads == 1 ? 512 << 10 : 4 << 20;
+            part_ = std::clamp<int64_t>(bytes / column, 512, 1 << 20);
             part_ = std::min(part_, outputs_);
         }
         columns_ = joined_ ? aligned(s.images * s.features * s.out_size()) : 0;
@@ -50,10 +61,10 @@ public:
             if ((bias_ || rows_) && !exact) p.epilogue = &epilogue;
             workspace_ = std::max(workspace_, matmul_workspace(p));
         }
-        workspace_ += size_t(scratch_);
+        workspace_ = (workspace_ + size_t(scratch_) + 63) / 64 * 64;
     }
 
-    size_t workspace() const { return workspace_; }
+    size_t workspace() const { return size_t(lanes_) * workspace_; }
 
     // Computes one group: the pointers are those of its first channel and feature.
     template <class T>
@@ -73,10 +84,15 @@ public:
             multiply(staging, x, w, bias, use, memory);
             return put_in_order(staging, y);
         }
-        for (int64_t image = 0; image < s.images; ++image) {
-            multiply(y + image * s.all_features * outputs_,
-                     x + image * s.all_channels * s.in_size(), w, bias, use, memory);
-        }
+        auto run_lanes = [&](size_t begin, size_t end) {
+            for (int64_t lane = int64_t(begin); lane < int64_t(end); ++lane)
+                for (int64_t image = s.images * lane / lanes_;
+                     image < s.images * (lane + 1) / lanes_; ++image)
+                    multiply(y + image * s.all_features * outputs_,
+                             x + image * s.all_channels * s.in_size(), w, bias, use,
+                             memory + size_t(lane) * workspace_);
+        };
+        parallel_for(size_t(lanes_), 1, run_lanes);
     }
 
 private:
@@ -86,7 +102,7 @@ private:
     // The product for some outputs, without pointers.
     Matmul product(int64_t outputs) const {
         Matmul p;
-        p.k = k_;
+        p.k = k_, p.threads = lanes_ == 1;
         if (rows_) {
             p.m = outputs, p.n = s.features;
             p.a = {nullptr, s.dtype, 1, outputs, 0};
@@ -128,7 +144,7 @@ private:
     void write(const ConvColumns<T> &columns, int64_t first, int64_t outputs, T *to) const {
         const int64_t block = 64, blocks = (k_ + block - 1) / block;
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / (block * outputs)));
-        parallel_for(size_t(blocks), grain, [&](size_t begin, size_t end) {
+        maybe_parallel(lanes_ == 1, blocks, int64_t(grain), [&](size_t begin, size_t end) {
             for (int64_t k = int64_t(begin) * block; k < int64_t(end) * block; k += block) {
                 columns.write(k, std::min(block, k_ - k), first, outputs, to + k * outputs,
                               outputs);
@@ -157,12 +173,15 @@ private:
         });
     }
 
+    static constexpr int64_t kSmall = 1 << 28;  // multiplications for an image
+
     ConvShape s;
     bool bias_, joined_, plain_, rows_, written_;
     int64_t outputs_, k_;        // per product
     int64_t part_;               // outputs at a time
     int64_t columns_, scratch_;  // offsets in the workspace, after the unordered result
-    size_t workspace_ = 0;
+    int64_t lanes_ = 1;          // threads that process images of their own
+    size_t workspace_ = 0;       // of each
 };
 
 }  // namespace infini::cpu
