@@ -26,9 +26,9 @@ FAMILY = {operator.name: operator.family for operator in OPERATORS}
 KERNELS = {
     op.serving: op.family for op in OPERATORS if op.kernel and not op.lowered and not op.unsupported
 }
-# What back ends register in addition to operator kernels: engines, kernels that take an epilogue,
-# and one for several copies.
-ENGINES = {"program", "epilogue", "gemm+", "copies"}
+# What back ends register in addition to operator kernels: engines, and kernels that take an
+# epilogue.
+ENGINES = {"program", "epilogue", "gemm+"}
 # Of a back end: a further one needs a reason why no other can do it. Three (reflections,
 # LDL, triangular solutions) take packed factors, which no kernel that makes factors can; lu_unpack
 # only moves elements of such factors, and lstsq exchanges columns until the rank is reached.
