@@ -1,7 +1,7 @@
 // scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the
 // elements selected by the indices along one axis. Sums are deterministic, and 16-bit floats are
-// rounded once: a warp folds the updates of a line of the output if it fits into shared memory; else
-// entries are sorted by output element, unless the order does not matter.
+// rounded once: a warp folds the updates of a line of the output if it fits into shared memory.
+// Otherwise entries are sorted by output element, unless their order does not matter.
 #include "device/index/scatter.cuh"
 
 #include "index_case.h"
