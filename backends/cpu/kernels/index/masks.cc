@@ -10,6 +10,9 @@
 namespace infini::cpu {
 namespace {
 
+// Invalid counts must not lead to accesses outside the tensors.
+int64_t clamped(int64_t count, int64_t limit) { return std::clamp<int64_t>(count, 0, limit); }
+
 // Calls body(begin, end, chunk) for every chunk of the mask.
 template <class Body>
 void each_chunk(int64_t count, const Body &body) {
@@ -50,7 +53,7 @@ std::unique_ptr<Plan> plan_rows(const Operation &operation) {
         const uint8_t *flags = a.pointer<uint8_t>(1);
         const int64_t *before = a.pointer<int64_t>(2);
         each_chunk(count, [&](int64_t begin, int64_t end, int64_t chunk) {
-            int64_t to = before[chunk];
+            int64_t to = clamped(before[chunk], wanted);
             for (int64_t i = begin; i < end && to < wanted; ++i) {
                 if (!flags[i]) continue;
                 int64_t rest = i;
@@ -61,7 +64,7 @@ std::unique_ptr<Plan> plan_rows(const Operation &operation) {
                 ++to;
             }
         });
-        for (int64_t to = before[chunks]; to < wanted; ++to)
+        for (int64_t to = clamped(before[chunks], wanted); to < wanted; ++to)
             for (int d = 0; d < shape.ndim; ++d) out[to * row + d * column] = fill;
     });
 }
@@ -78,11 +81,11 @@ std::unique_ptr<Plan> plan_take(const Operation &operation) {
         const uint8_t *flags = a.pointer<uint8_t>(2);
         const int64_t *before = a.pointer<int64_t>(3);
         each_chunk(at.count(), [&](int64_t begin, int64_t end, int64_t chunk) {
-            int64_t to = before[chunk];
+            int64_t to = clamped(before[chunk], wanted);
             for (int64_t i = begin; i < end && to < wanted; ++i)
                 if (flags[i]) out[to++] = data[at(i)];
         });
-        for (int64_t to = before[chunks]; to < wanted; ++to) out[to] = E{};
+        for (int64_t to = clamped(before[chunks], wanted); to < wanted; ++to) out[to] = E{};
     });
 }
 
@@ -97,7 +100,7 @@ std::unique_ptr<Plan> plan_put(const Operation &operation) {
         const uint8_t *flags = a.pointer<uint8_t>(2);
         const int64_t *before = a.pointer<int64_t>(4);
         each_chunk(at.count(), [&](int64_t begin, int64_t end, int64_t chunk) {
-            int64_t from = before[chunk];
+            int64_t from = clamped(before[chunk], available);
             for (int64_t i = begin; i < end; ++i)
                 out[i] = flags[i] && from < available ? source[from++] : data[at(i)];
         });

@@ -29,6 +29,13 @@ namespace infini {
 
 constexpr int kThreads = 256, kEach = 16, kChunk = kThreads * kEach;
 
+// The number of selected elements before a chunk, clamped: invalid counts must not lead to accesses
+// outside the tensors.
+INFINI_DEVICE int64_t start_of(const MaskParams &p, int64_t chunk) {
+    const int64_t start = p.counts[chunk];
+    return start < 0 ? 0 : start < p.limit ? start : p.limit;
+}
+
 // A bit for each of this thread's elements that is selected.
 INFINI_DEVICE uint32_t selected_bits(const MaskParams &p) {
     const int64_t first = int64_t(blockIdx.x) * kChunk + int64_t(threadIdx.x) * kEach;
@@ -82,11 +89,11 @@ using namespace infini;
 INFINI_ENTRY(MaskParams, kThreads, 1) {
     INFINI_SHARED uint16_t list[kChunk];
     int64_t *const out = static_cast<int64_t *>(p.out);
-    const int64_t chunks = (p.count + kChunk - 1) / kChunk, total = p.counts[chunks];
+    const int64_t chunks = (p.count + kChunk - 1) / kChunk, total = start_of(p, chunks);
     for (int64_t row = total + grid_thread(); row < p.limit; row += grid_threads())
         for (int d = 0; d < kDims; ++d) out[row * p.row_step + d * p.dim_step] = p.fill;
     if (blockIdx.x >= chunks) return;
-    const int64_t base = p.counts[blockIdx.x], first = int64_t(blockIdx.x) * kChunk;
+    const int64_t base = start_of(p, blockIdx.x), first = int64_t(blockIdx.x) * kChunk;
     if (base >= p.limit) return;
     const int all = list_selected(p, list);
     for (int k = int(threadIdx.x); k < all && base + k < p.limit; k += kThreads) {
@@ -111,10 +118,10 @@ using namespace infini;
 INFINI_ENTRY(MaskParams, kThreads, 1) {
     INFINI_SHARED uint16_t list[kChunk];
     E *const out = static_cast<E *>(p.out);
-    const int64_t chunks = (p.count + kChunk - 1) / kChunk, total = p.counts[chunks];
+    const int64_t chunks = (p.count + kChunk - 1) / kChunk, total = start_of(p, chunks);
     for (int64_t i = total + grid_thread(); i < p.limit; i += grid_threads()) out[i] = E{};
     if (blockIdx.x >= chunks) return;
-    const int64_t base = p.counts[blockIdx.x], first = int64_t(blockIdx.x) * kChunk;
+    const int64_t base = start_of(p, blockIdx.x), first = int64_t(blockIdx.x) * kChunk;
     if (base >= p.limit) return;
     const int all = list_selected(p, list);
 #pragma unroll 4
@@ -142,7 +149,7 @@ INFINI_ENTRY(MaskParams, kThreads, 1) {
     for (int i = 0; i < kEach; ++i)
         ranks[int(threadIdx.x) * kEach + i] = bits >> i & 1 ? uint16_t(rank++) : kKept;
     __syncthreads();
-    const int64_t base = p.counts[blockIdx.x], first = int64_t(blockIdx.x) * kChunk;
+    const int64_t base = start_of(p, blockIdx.x), first = int64_t(blockIdx.x) * kChunk;
 #pragma unroll 4
     for (int k = int(threadIdx.x); k < kChunk; k += kThreads) {
         if (first + k >= p.count) break;
