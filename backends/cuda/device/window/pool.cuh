@@ -142,8 +142,8 @@ INFINI_ENTRY(PoolParams, 256, 1) {
 #ifdef INFINI_KERNEL_POOL_WINDOWS
 #include "image.cuh"
 
-// Any windows: one output per thread, or per warp for large windows (kTogether threads). kBins:
-// windows cover each dimension. kGaps: windows are dilated.
+// Any windows: one output per thread, or for several lanes of a warp if windows are large or few
+// (kTogether threads). kBins: windows cover each dimension. kGaps: windows are dilated.
 namespace infini {
 
 // Long sums of floats use doubles.
@@ -199,8 +199,11 @@ using namespace infini;
 INFINI_ENTRY(PoolParams, 256, 1) {
     const int64_t outputs = p.to.batch * p.to.channels * p.to.elements();
     const int lane_of = threadIdx.x % kTogether;
-    for (int64_t number = grid_thread() / kTogether; number < outputs;
-         number += grid_threads() / kTogether) {
+    // All lanes of a warp take part in shuffles.
+    const int64_t first = kTogether == 1 ? grid_thread() : (grid_thread() - lane()) / kTogether;
+    for (int64_t begin = first; begin < outputs; begin += grid_threads() / kTogether) {
+        const int64_t mine = kTogether == 1 ? begin : begin + lane() / kTogether;
+        const int64_t number = mine < outputs ? mine : outputs - 1;
         const PixelOf<kRank> to(p.to, number);
         const T *plane = static_cast<const T *>(p.x) + to.plane(p.from);
         const Span s0(p, 0, to.at[0]), s1(p, 1, to.at[1]), s2(p, 2, to.at[2]);
@@ -241,12 +244,14 @@ INFINI_ENTRY(PoolParams, 256, 1) {
                 const I a = row / s1.count, b = row - a * s1.count;
                 take(plane[a * step0 + b * step1 + c * step2], place_of(a, b, c));
             }
-            if constexpr (kFold == 0)
-                sum = fold_warp(sum, fold::Sum());
-            else
-                best = fold_warp(best, Larger());
+#pragma unroll
+            for (int mask = kTogether / 2; mask > 0; mask /= 2)
+                if constexpr (kFold == 0)
+                    sum += shuffle_xor(sum, mask);
+                else
+                    best = Larger()(best, shuffle_xor(best, mask));
         }
-        if (lane_of != 0) continue;
+        if (lane_of != 0 || mine >= outputs) continue;
         T *y = static_cast<T *>(p.y) + to.offset(p.to);
         if constexpr (kFold == 0) {
             const int64_t by = p.divisor ? p.divisor : int64_t(s0.by) * s1.by * s2.by;

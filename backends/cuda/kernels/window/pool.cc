@@ -112,7 +112,12 @@ std::unique_ptr<Plan> plan_of(const Operation &operation, Device &device, const 
     const Tensor output = operation.tensor(0);
     if (output.numel() == 0) return make_empty_plan();
     if (auto plan = plan_in_strips(operation, device, pool, fold)) return plan;
-    const int64_t together = pool.window >= kLarge ? device.warp : 1;
+    int64_t together = pool.window >= kLarge ? device.warp : 1;
+    // Few outputs: several lanes for each, with at least four elements per lane.
+    const int64_t threads = int64_t(device.multiprocessors) * device.threads_per_multiprocessor;
+    while (!operation.batch_invariant() && together < device.warp &&
+           output.numel() * together * 2 <= threads && pool.window >= together * 8)
+        together *= 2;
     Source source("window/pool.cuh:windows");
     source.type("T", output.dtype).type("I", index_type(pool.small()));
     source.constant("kTogether", together).constant("kFold", fold).constant("kBins", pool.bins);
