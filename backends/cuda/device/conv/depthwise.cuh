@@ -25,8 +25,8 @@ struct DepthwiseParams {
 #ifdef INFINI_DEVICE  // device code
 
 // The host defines T, C (the type of sums), kTaps0, kTaps1, kStep0, kStep1, kGap0, kGap1
-// (dilations), kPad0, kPad1, kRows and kColumns of a chunk, and whether elements of x, and of y, are
-// moved as vectors.
+// (dilations), kPad0, kPad1, kRows and kColumns of a chunk, and whether elements of x (kVectorIn)
+// and of y (kVectorOut) are moved as vectors.
 namespace infini {
 
 // Columns that a chunk reads.

@@ -185,7 +185,7 @@ void Graph::convolve(bool transposed, Tensor x, Tensor w, Tensor y, const Steps 
 
 std::unique_ptr<Engine> Graph::finish(const Limits &limits) {
     use_device(session_.device);
-    engine_->plan_.push_back(make_plan_of(operations_, text_, limits, session_));
+    engine_->plan_ = make_plan_of(operations_, text_, limits, session_);
     engine_->workspace_ = size_t(engine_->plan_[0].integer(kPlanWorkspace));
     for (int64_t name : constant_names_) engine_->names_.push_back(name);
     return std::move(engine_);

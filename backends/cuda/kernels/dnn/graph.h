@@ -53,7 +53,7 @@ public:
 
 private:
     friend class Graph;
-    std::vector<Object> plan_;  // a single one
+    std::vector<Object> plan_;  // the first is the plan
     std::vector<int64_t> names_;
     std::vector<float> constants_;  // their ids follow those of the tensors
     size_t workspace_ = 0;

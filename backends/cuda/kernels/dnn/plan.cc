@@ -1,7 +1,6 @@
 #include "kernels/dnn/plan.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "compile/compiler.h"
 
@@ -36,8 +35,9 @@ bool has(const std::vector<int> &notes, int note) {
     return std::find(notes.begin(), notes.end(), note) != notes.end();
 }
 
-// The first plan within the limits. None if it has to be compiled, unless `compiles`.
-std::optional<Object> first_plan(const Request &request, void *handle, bool compiles) {
+// The first plan within the limits, and what it was made of. Empty if it has to be compiled, unless
+// `compiles`.
+std::vector<Object> first_plan(const Request &request, void *handle, bool compiles) {
     Object graph(kOperationGraph);
     graph.put(kGraphHandle, kOfHandle, 1, &handle);
     graph.put(kGraphOperations, kOfObject, int64_t(request.operations.size()),
@@ -46,7 +46,7 @@ std::optional<Object> first_plan(const Request &request, void *handle, bool comp
     const Limits &limits = request.limits;
     for (HeuristicMode mode : {kModeA, kFallback}) {
         if (mode == kFallback && !limits.fallback) break;
-        for (const Object &configuration : configurations(graph, mode)) {
+        for (Object &configuration : configurations(graph, mode)) {
             try {
                 Object engine(kEngineObject);
                 engine.fetch(configuration, kConfigurationEngine);
@@ -56,12 +56,17 @@ std::optional<Object> first_plan(const Request &request, void *handle, bool comp
                     (has(notes, kUsesTensorCores) || has(notes, kConvertsInputs)))
                     continue;
                 const auto behavior = engine.numbers(kEngineBehaviorNotes, kOfBehaviorNote);
-                if (!compiles && has(behavior, kIsCompiled)) return std::nullopt;
+                if (!compiles && has(behavior, kIsCompiled)) return {};
                 Object plan(kPlan);
                 plan.put(kPlanHandle, kOfHandle, 1, &handle);
                 plan.put(kPlanConfiguration, configuration);
                 plan.finish();
-                if (size_t(plan.integer(kPlanWorkspace)) <= limits.workspace) return plan;
+                if (size_t(plan.integer(kPlanWorkspace)) > limits.workspace) continue;
+                std::vector<Object> made;
+                made.push_back(std::move(plan));
+                made.push_back(std::move(configuration));
+                made.push_back(std::move(graph));
+                return made;
             } catch (const Declined &) {  // the next one may be supported
             }
         }
@@ -69,21 +74,23 @@ std::optional<Object> first_plan(const Request &request, void *handle, bool comp
     throw Declined{"a graph: it has no engine for it"};
 }
 
-Object restore(const std::vector<char> &text, Session &session) {
+std::vector<Object> restore(const std::vector<char> &text, Session &session) {
     std::lock_guard guard(session.lock);
     Object plan(kPlan);
     plan.put(kPlanHandle, kOfHandle, 1, &session.handle);
     plan.put(kPlanText, kOfCharacter, int64_t(text.size()), text.data());
     plan.finish();
-    return plan;
+    std::vector<Object> made;
+    made.push_back(std::move(plan));
+    return made;
 }
 
 }  // namespace
 
 // Engines that are compiled are serialized, because another handle runs them, and cached on disk.
 // The others are ready in some milliseconds.
-Object make_plan_of(const std::vector<void *> &operations, const std::string &text,
-                    const Limits &limits, Session &session) {
+std::vector<Object> make_plan_of(const std::vector<void *> &operations, const std::string &text,
+                                 const Limits &limits, Session &session) {
     const Device &device = Device::get(session.device);
     const std::string facts =
         "plan 2 of the library of primitives\n" + std::to_string(library().version()) + " " +
@@ -103,9 +110,10 @@ Object make_plan_of(const std::vector<void *> &operations, const std::string &te
     }
     {
         std::lock_guard guard(session.lock);
-        if (auto plan = first_plan(request, session.handle, false)) return std::move(*plan);
+        auto plan = first_plan(request, session.handle, false);
+        if (!plan.empty()) return plan;
     }
-    const std::string made = first_plan(request, making.handle(), true)->text(kPlanText);
+    const std::string made = first_plan(request, making.handle(), true)[0].text(kPlanText);
     stored.assign(made.begin(), made.end());
     Cache::get().store(key, stored);
     return restore(stored, session);
