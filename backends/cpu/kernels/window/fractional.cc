@@ -1,10 +1,12 @@
-// fractional_max_pool: the windows' positions are computed per image.
+// fractional_max_pool: the windows' positions are computed per channel.
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "floats.h"
 #include "threads.h"
 #include "types.h"
-#include "window/windows.h"
+#include "window/pool_rows.h"
 
 namespace infini::cpu {
 namespace {
@@ -35,47 +37,92 @@ struct Fractional {
 
     template <class T>
     void run(T *to, int64_t *found, const T *from, const T *samples) const {
-        const int64_t rows = y.batch * y.channels * y.size[0] * y.size[1];
-        const int64_t window = kernel[0] * kernel[1] * kernel[2];
-        const size_t grain =
-            size_t(std::max<int64_t>(1, 8192 / std::max<int64_t>(1, window * y.size[2])));
-        parallel_for(size_t(rows), grain, [&](size_t begin, size_t end) {
-            for (int64_t at = int64_t(begin); at < int64_t(end); ++at)
-                row(to, found, from, samples, at);
+        const int64_t channels = y.batch * y.channels;
+        const int64_t work = y.elements() * kernel[0] * kernel[1] * kernel[2];
+        const size_t grain = size_t(std::max<int64_t>(1, 8192 / std::max<int64_t>(1, work)));
+        // Few channels are divided into bands of rows.
+        const int64_t rows = y.size[0] * y.size[1];
+        const int64_t bands = std::clamp<int64_t>(int64_t(thread_count()) * 4 / channels, 1, rows);
+        parallel_for(size_t(channels * bands), grain, [&](size_t begin, size_t end) {
+            Starts starts;
+            Buffers<Computed<T>> buffers;
+            for (int64_t at = int64_t(begin), last = -1; at < int64_t(end); ++at) {
+                const int64_t channel = at / bands, band = at % bands;
+                if (channel != last) find_starts(starts, samples, channel);
+                last = channel;
+                for (int64_t row = rows * band / bands; row < rows * (band + 1) / bands; ++row)
+                    fold_row(to, found, from, starts, buffers, channel, row);
+            }
         });
     }
 
 private:
+    using Starts = std::vector<int64_t>[kImageDims];  // of the windows, in each dimension
     template <class T>
-    void row(T *to, int64_t *found, const T *from, const T *samples, int64_t at) const {
-        using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-        const int64_t o1 = at % y.size[1], o0 = at / y.size[1] % y.size[0];
-        at /= y.size[1] * y.size[0];
+    using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    template <class C>
+    using IndexOf = typename IntegerOf<sizeof(C)>::type;
+    // A row of the input.
+    template <class C>
+    struct Buffers {
+        std::vector<C> folded, next;
+        std::vector<IndexOf<C>> ids;
+
+        void resize(size_t n) { folded.resize(n), next.resize(n), ids.resize(n); }
+    };
+
+    template <class T>
+    void find_starts(Starts &starts, const T *samples, int64_t at) const {
+        for (int dim = 0; dim < kImageDims; ++dim) {
+            starts[dim].resize(size_t(y.size[dim]));
+            const double u = sample(samples, at / y.channels, at % y.channels, dim);
+            for (int64_t o = 0; o < y.size[dim]; ++o) starts[dim][size_t(o)] = first(dim, o, u);
+        }
+    }
+
+    template <class T>
+    void fold_row(T *to, int64_t *found, const T *from, const Starts &starts,
+                  Buffers<Computed<T>> &buffers, int64_t at, int64_t row) const {
+        using C = Computed<T>;
+        const int64_t o0 = row / y.size[1], o1 = row % y.size[1];
         const int64_t channel = at % y.channels, image = at / y.channels;
         to += image * y.batch_stride + channel * y.channel_stride + o0 * y.stride[0] +
               o1 * y.stride[1];
         found += image * places.batch_stride + channel * places.channel_stride +
                  o0 * places.stride[0] + o1 * places.stride[1];
         from += image * x.batch_stride + channel * x.channel_stride;
-        const int64_t first0 = first(0, o0, sample(samples, image, channel, 0));
-        const int64_t first1 = first(1, o1, sample(samples, image, channel, 1));
-        const double u = sample(samples, image, channel, 2);
-        for (int64_t o2 = 0; o2 < y.size[2]; ++o2) {
-            const int64_t first2 = first(2, o2, u);
+        // The rows of the windows are folded into one: whole, unless windows are far apart.
+        const int64_t size = x.size[2], outputs = y.size[2];
+        const bool is_whole = outputs * kernel[2] >= size / 2;
+        buffers.resize(size_t(size));
+        const int64_t origin[2] = {starts[0][size_t(o0)], starts[1][size_t(o1)]};
+        if (is_whole) fold_rows(buffers, from, origin, 0, size);
+        for (int64_t o = 0; o < outputs; ++o) {
+            const int64_t first2 = starts[2][size_t(o)];
+            if (!is_whole) fold_rows(buffers, from, origin, first2, kernel[2]);
             C best = -std::numeric_limits<C>::infinity();
-            int64_t place = -1;
-            for (int64_t d = first0; d < first0 + kernel[0]; ++d)
-                for (int64_t h = first1; h < first1 + kernel[1]; ++h)
-                    for (int64_t w = first2; w < first2 + kernel[2]; ++w) {
-                        const T *element =
-                            from + d * x.stride[0] + h * x.stride[1] + w * x.stride[2];
-                        const C value = load_element<C>(*element);
-                        const bool nan = value != value && best == best;
-                        if (value > best || nan || place < 0)
-                            best = value, place = (d * x.size[1] + h) * x.size[2] + w;
-                    }
-            store_element(to[o2 * y.stride[2]], best);
-            found[o2 * places.stride[2]] = place;
+            IndexOf<C> id = 0;
+            int64_t at2 = -1;
+            best_in(buffers.folded.data() + first2, buffers.ids.data() + first2, kernel[2], 1, best,
+                    id, at2);
+            const int64_t d = origin[0] + id / kernel[1], h = origin[1] + id % kernel[1];
+            store_element(to[o * y.stride[2]], best);
+            found[o * places.stride[2]] = (d * x.size[1] + h) * size + first2 + at2;
+        }
+    }
+
+    // Elements [low, low + n) of all rows of a window: the largest, and the row of each.
+    template <class T, class C>
+    void fold_rows(Buffers<C> &buffers, const T *from, const int64_t *origin, int64_t low,
+                   int64_t n) const {
+        C *folded = buffers.folded.data() + low, *next = buffers.next.data();
+        IndexOf<C> *ids = buffers.ids.data() + low;
+        std::fill_n(ids, n, IndexOf<C>(0));
+        for (int64_t id = 0; id < kernel[0] * kernel[1]; ++id) {
+            const T *row = from + (origin[0] + id / kernel[1]) * x.stride[0] +
+                           (origin[1] + id % kernel[1]) * x.stride[1] + low * x.stride[2];
+            load_strided(id ? next : folded, row, size_t(n), x.stride[2]);
+            if (id) fold_row_places(folded, ids, next, IndexOf<C>(id), n);
         }
     }
 };
