@@ -46,24 +46,32 @@ struct Operand {
         }
         return found;
     }
-    // Converts all rows to F32, with a pitch of `padded`, or each batch to columns with that pitch.
-    void convert(float *to, const char *from, int64_t padded, bool as_columns) const {
+    // Converts all rows to F32, with a pitch of `padded`.
+    void convert(float *to, const char *from, int64_t padded) const {
         const int64_t size = shape.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / padded));
         parallel_for(size_t(batches * rows), grain, [&](size_t begin, size_t end) {
-            float values[kNarrow];
             for (size_t r = begin; r < end; ++r) {
-                if (as_columns) {
-                    to_f32(values, from + offset(int64_t(r)) * size, shape.dtype, size_t(width),
-                           shape.stride[shape.ndim - 1]);
-                    float *first = to + int64_t(r) / rows * width * padded + int64_t(r) % rows;
-                    for (int64_t k = 0; k < width; ++k) first[k * padded] = values[k];
-                    continue;
-                }
                 float *row = to + int64_t(r) * padded;
                 to_f32(row, from + offset(int64_t(r)) * size, shape.dtype, size_t(width),
                        shape.stride[shape.ndim - 1]);
                 std::fill(row + width, row + padded, 0.0f);
+            }
+        });
+    }
+    // Converts each batch to columns with that pitch.
+    void convert_columns(float *to, const char *from, int64_t pitch) const {
+        constexpr int64_t kPart = 8192;
+        const int64_t size = shape.dtype == INFINI_DTYPE_F32 ? 4 : 2;
+        const int64_t parts = (rows + kPart - 1) / kPart;
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::min(kPart, rows)));
+        parallel_for(size_t(batches * width * parts), grain, [&](size_t begin, size_t end) {
+            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                const int64_t first = i % parts * kPart, column = i / parts;
+                const int64_t at = offset(column / width * rows + first) +
+                                   column % width * shape.stride[shape.ndim - 1];
+                to_f32(to + column * pitch + first, from + at * size, shape.dtype,
+                       size_t(std::min(kPart, rows - first)), shape.stride[shape.ndim - 2]);
             }
         });
     }
@@ -96,12 +104,13 @@ struct Cdist {
 
     // Processes row `i` of a batch.
     template <Norm norm>
-    void narrow_row(char *to, const float *a, const float *b, int64_t i) const {
+    void narrow_row(char *to, const float *a, const float *b, int64_t i, int64_t first,
+                    int64_t last) const {
         const int64_t size = y.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         const float *row = a + i * padded;
         float out[kChunk];
-        for (int64_t from = 0; from < x2.rows; from += kChunk) {
-            const int64_t n = std::min(x2.rows - from, kChunk);
+        for (int64_t from = first; from < last; from += kChunk) {
+            const int64_t n = std::min(last - from, kChunk);
             for (int64_t j = 0; j < n; j += kLanes) {
                 F32 total{};
                 for (int64_t k = 0; k < x1.width; ++k)
@@ -117,12 +126,14 @@ struct Cdist {
         }
     }
 
-    // Processes rows `i` and `i + 1` of a batch.
+    // Processes rows `i` and `i + 1` of a batch, with rows [first, last) of x2.
     template <Norm norm>
-    void pair(char *to, const float *a, const float *b, int64_t i) const {
+    void pair(char *to, const float *a, const float *b, int64_t i, int64_t first,
+              int64_t last) const {
         const int64_t rows = x1.rows, columns = x2.rows;
         if (narrow) {
-            for (int64_t k = i; k < std::min(i + kI, rows); ++k) narrow_row<norm>(to, a, b, k);
+            for (int64_t k = i; k < std::min(i + kI, rows); ++k)
+                narrow_row<norm>(to, a, b, k, first, last);
             return;
         }
         const int count = int(std::min<int64_t>(kI, rows - i));
@@ -130,8 +141,8 @@ struct Cdist {
         for (int k = 0; k < kI; ++k) left[k] = a + (i + std::min(k, count - 1)) * padded;
         const int64_t size = y.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         float out[kI][kChunk];
-        for (int64_t from = 0; from < columns; from += kChunk) {
-            const int64_t until = std::min(columns, from + kChunk);
+        for (int64_t from = first; from < last; from += kChunk) {
+            const int64_t until = std::min(last, from + kChunk);
             for (int64_t j = from; j < until; j += kJ) {
                 const float *right[kJ];
                 for (int k = 0; k < kJ; ++k) right[k] = b + std::min(j + k, columns - 1) * padded;
@@ -152,19 +163,26 @@ struct Cdist {
         const int64_t pairs = (x1.rows + kI - 1) / kI;
         const int64_t size = y.dtype == INFINI_DTYPE_F32 ? 4 : 2;
         const int64_t each = narrow ? x1.width : padded + 8;
-        const int64_t cost = std::max<int64_t>(1, kI * x2.rows * each);
+        // Few rows of x1 are divided along x2.
+        const int64_t wanted = 4 * int64_t(thread_count()) / std::max<int64_t>(1, batches * pairs);
+        const int64_t chunks = (x2.rows + kChunk - 1) / kChunk;
+        const int64_t parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, chunks));
+        const int64_t cost = std::max<int64_t>(1, kI * x2.rows * each / parts);
         const int64_t b_size = narrow ? pitch * x2.width : x2.rows * padded;
         const size_t grain = size_t(std::max<int64_t>(1, 32768 / cost));
-        parallel_for(size_t(batches * pairs), grain, [&](size_t begin, size_t end) {
-            for (size_t unit = begin; unit < end; ++unit) {
-                const int64_t batch = int64_t(unit) / pairs;
+        parallel_for(size_t(batches * pairs * parts), grain, [&](size_t begin, size_t end) {
+            for (size_t task = begin; task < end; ++task) {
+                const int64_t unit = int64_t(task) / parts, part = int64_t(task) % parts;
+                const int64_t batch = unit / pairs;
                 int64_t rest = batch, offset = 0;
                 for (int d = y.ndim - 3; d >= 0; --d) {
                     offset += rest % y.size[d] * y.stride[d];
                     rest /= y.size[d];
                 }
                 pair<norm>(to + offset * size, a + x1.batch(batch, y) * x1.rows * padded,
-                           b + x2.batch(batch, y) * b_size, int64_t(unit) % pairs * kI);
+                           b + x2.batch(batch, y) * b_size, unit % pairs * kI,
+                           chunks * part / parts * kChunk,
+                           std::min(x2.rows, chunks * (part + 1) / parts * kChunk));
             }
         });
     }
@@ -186,9 +204,11 @@ std::unique_ptr<Plan> plan_cdist(const Operation &operation) {
             if (empty) return;
             float *left = reinterpret_cast<float *>(a.workspace()), *right = left + first;
             if (plan.padded) {
-                plan.x1.convert(left, a.pointer<char>(1), plan.padded, false);
-                plan.x2.convert(right, a.pointer<char>(2), plan.narrow ? plan.pitch : plan.padded,
-                                plan.narrow);
+                plan.x1.convert(left, a.pointer<char>(1), plan.padded);
+                if (plan.narrow)
+                    plan.x2.convert_columns(right, a.pointer<char>(2), plan.pitch);
+                else
+                    plan.x2.convert(right, a.pointer<char>(2), plan.padded);
             }
             visit_norm(norm_of(plan.p),
                        [&](auto norm) { plan.run<norm()>(a.pointer<char>(0), left, right); });
