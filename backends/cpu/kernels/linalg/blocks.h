@@ -275,7 +275,8 @@ bool has_pivots(Part<T> lu, int64_t n, double least = 0) {
 
 // Whether a matrix of a batch is worth several threads.
 inline bool is_worth_threads(const Matrices &x) {
-    return std::min(x.rows, x.columns) >= 128 && x.count() < int64_t(thread_count());
+    const int64_t least = std::min(x.rows, x.columns);
+    return least >= 48 && least * x.size() >= 1 << 21 && x.count() < int64_t(thread_count());
 }
 
 // plan_batch with two ways. If `is_large`, by_blocks(arguments, index, room) is called first; it
