@@ -269,9 +269,30 @@ std::unique_ptr<Plan> plan_index_reduce(const Operation &operation) {
     return plan;
 }
 
+// index_copy of rows of one element: copies a line of them, then writes the selected elements.
+// `last` is the entry that selects a row, or -1, with room for as many rows and entries behind.
+template <class E>
+void copy_elements(const Slices &slices, E *output, const E *input, const E *source,
+                   int64_t *last) {
+    const int64_t rows = slices.rows;
+    int64_t *selected = last + rows, *entries = selected + rows, count = 0;
+    for (int64_t row = 0; row < rows; ++row)
+        if (last[row] >= 0) selected[count] = row, entries[count++] = last[row];
+    const int64_t bytes = (rows + 4 * count) * int64_t(sizeof(E));
+    parallel_for(size_t(slices.outer), slices.grain(bytes), [=](size_t begin, size_t end) {
+        for (int64_t line = int64_t(begin); line < int64_t(end); ++line) {
+            E *to = output + line * rows;
+            const E *from = input + line * rows, *terms = source + line * slices.entries;
+            if (to != from) std::memcpy(to, from, size_t(rows) * sizeof(E));
+            for (int64_t k = 0; k < count; ++k) to[selected[k]] = terms[entries[k]];
+        }
+    });
+}
+
 std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
     const Slices slices(operation);
     const int64_t bytes = slices.inner * int64_t(infiniSizeOf(infiniDtype_t(slices.dtype)));
+    const bool has_lines = slices.outer >= int64_t(thread_count());  // a long one is divided
     auto run = [=](const Arguments &a) {
         if (slices.outer * slices.rows * bytes == 0) return;
         char *output = a.pointer<char>(0);
@@ -292,6 +313,14 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
         std::fill(last, last + slices.rows, -1);
         for (int64_t i = 0; i < slices.entries; ++i)
             if (const int64_t row = slices.row(index, i); row >= 0) last[row] = i;
+        auto elements = [&]<class E>(E) {
+            copy_elements(slices, reinterpret_cast<E *>(output), reinterpret_cast<const E *>(input),
+                          reinterpret_cast<const E *>(source), last);
+        };
+        if (has_lines && bytes == 1) return elements(uint8_t());
+        if (has_lines && bytes == 2) return elements(uint16_t());
+        if (has_lines && bytes == 4) return elements(uint32_t());
+        if (has_lines && bytes == 8) return elements(uint64_t());
         parallel_for(size_t(slices.outer * slices.rows), slices.grain(2 * bytes),
                      [&](size_t begin, size_t end) {
                          int64_t outer = int64_t(begin) / slices.rows;
@@ -307,7 +336,8 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
                          }
                      });
     };
-    return make_plan(run, slices.few() ? room_of(slices) : size_t(slices.rows) * sizeof(int64_t));
+    const size_t most = size_t(3 * slices.rows) * sizeof(int64_t);
+    return make_plan(run, slices.few() ? room_of(slices) : most);
 }
 
 std::unique_ptr<Plan> plan_update(const Operation &operation) {
