@@ -46,10 +46,12 @@ def failures(made: Tensor, batch: Any) -> Tensor:
 
 def first_zero(lu: Tensor) -> Tensor:
     """The index, counted from 1, of the first zero pivot of each matrix; 0 if there is none."""
-    zero = infinicore.diagonal(lu, 0, -2, -1) == 0
+    pivots = infinicore.diagonal(lu, 0, -2, -1)
     on_host = lu.device.type == "cpu" and not _core.is_recording()
-    if not zero.shape[-1] or (on_host and not zero.any()):
-        return infinicore.zeros(zero.shape[:-1], dtype=infinicore.int32, device=lu.device)
+    is_real = not lu.dtype.is_complex
+    if not pivots.shape[-1] or (on_host and is_real and pivots.all()):
+        return infinicore.zeros(pivots.shape[:-1], dtype=infinicore.int32, device=lu.device)
+    zero = pivots == 0
     first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
     found: Tensor = infinicore.where(zero.any(-1), first, 0)
     return found.to(infinicore.int32)

@@ -364,15 +364,17 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     one, two = dim_of("diagonal", input, dim1, "dim1"), dim_of("diagonal", input, dim2, "dim2")
     if one == two:
         raise RuntimeError(f"diagonal: dim1 and dim2 are both {one}")
-    sizes, steps = input.shape, input.stride()
+    sizes, steps = list(input.shape), list(input.stride())
     rows, columns = sizes[one] + min(offset, 0), sizes[two] - max(offset, 0)
     count = max(min(rows, columns), 0)
     start = offset * steps[two] if offset > 0 else -offset * steps[one]
-    rest = [d for d in range(input.ndim) if d not in (one, two)]
+    step = steps[one] + steps[two]
+    for d in (max(one, two), min(one, two)):
+        del sizes[d], steps[d]
     return _core.view_as(
         input,
-        [*(sizes[d] for d in rest), count],
-        [*(steps[d] for d in rest), steps[one] + steps[two]],
+        [*sizes, count],
+        [*steps, step],
         (start if count and input.numel() else 0) * input.itemsize,
         input.dtype,
     )
