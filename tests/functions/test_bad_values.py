@@ -80,6 +80,15 @@ def test_ignored_targets() -> None:
         losses = F.nll_loss(x, tensor([ignored, 1]), ignore_index=ignored, reduction="none")
         assert losses.tolist() == [0.0, -4.0]
     assert infinicore.unravel_index(tensor([-1]), (2, 3))[1].tolist() == [2]
+    for target in (
+        [0, 1],
+        [0, -100],
+        [1, 0],
+    ):  # steps for ignored targets only where there are some
+        losses = F.nll_loss(x, tensor(target), reduction="none").tolist()
+        assert losses == [-float(x[i, t].item()) if t >= 0 else 0.0 for i, t in enumerate(target)]
+    with pytest.raises(IndexError, match=r"nll_loss: .*out of bounds"):
+        F.nll_loss(x, tensor([0, -100]), ignore_index=None)
 
 
 def test_recorded_targets_are_not_read() -> None:

@@ -65,14 +65,19 @@ def class_count(name: str, classes: Tensor) -> int:
     return count
 
 
-def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
-    """Like `check_indices`, for classes with one ignored number."""
+def check_targets(name: str, target: Any, classes: int, ignored: int | None) -> bool:
+    """Like `check_indices`, for classes with one ignored number, or none. Returns whether all are
+    known to be classes."""
     if not is_known(target) or target.dtype.is_floating_point:
-        return
+        return False
     try:
         check_indices(name, target, classes, 1)
     except IndexError:
+        if ignored is None:
+            raise
         check_indices(name, _classified(target, ignored), classes, 1)
+        return False
+    return True
 
 
 def check_range(name: str, argument: str, value: Any, low: float, high: float) -> None:
