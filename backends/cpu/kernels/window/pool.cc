@@ -271,10 +271,16 @@ private:
                 put(o, values[i], best_ids[i], first + int64_t(steps[i]) * step);
             };
             constexpr int64_t kMostApart = 2 * int64_t(kWidth<C>);
+            // Whether vectors along each window take less time than those of adjacent windows.
+            auto are_long = [&](int64_t count, int64_t positions, int64_t outputs) {
+                return step == 1 && count >= 2 * int64_t(kWidth<C>) &&
+                       (positions < int64_t(kWidth<C>) || positions >= 4 * outputs);
+            };
             const int64_t outputs =
                 division.runs[part.last_run - 1].end - division.runs[part.first_run].begin;
             const int64_t positions = part.high - part.low - (part.count - 1) * step;
-            if (!nothing && part.count > 0 && positions <= kMostApart * outputs) {
+            if (!nothing && part.count > 0 && positions <= kMostApart * outputs &&
+                !are_long(part.count, positions, outputs)) {
                 every(part.low, positions, part.count);
                 const int64_t begin = division.runs[part.first_run].begin;
                 for (int64_t o = begin; o < begin + outputs; ++o) {
@@ -286,8 +292,10 @@ private:
             for (size_t i = part.first_run; i < part.last_run; ++i) {
                 const Run &run = division.runs[i];
                 const int64_t count = run.end - run.begin;
-                if (!nothing && run.count > 0 && count >= 4 && run.by <= kMostApart) {
-                    every(run.first, (count - 1) * run.by + 1, run.count);
+                const int64_t all_positions = (count - 1) * run.by + 1;
+                if (!nothing && run.count > 0 && count >= 4 && run.by <= kMostApart &&
+                    !are_long(run.count, all_positions, count)) {
+                    every(run.first, all_positions, run.count);
                     for (int64_t k = 0; k < count; ++k)
                         take(run.begin + k, run.first + k * run.by, k * run.by);
                     continue;

@@ -244,18 +244,39 @@ inline void best_windows(const C *row, const I *ids, int64_t n, int64_t count, i
     }
 }
 
-// The largest element of a window (the smallest id among equals), and its position.
+// The largest element of a window (the smallest id among equals), and its position; `at` is -1.
 template <class C, class I>
 inline void best_in(const C *row, const I *ids, int64_t count, int64_t step, C &value, I &id,
                     int64_t &at) {
-    for (int64_t k = 0; k < count; ++k) {
-        const C next = row[k * step];
-        const I next_id = ids[k * step];
+    using V = Vec<C>;
+    using M = Bits<V>;
+    constexpr int64_t kWide = int64_t(kWidth<C>);
+    auto fold = [&](C next, I next_id, int64_t k) {
         const bool nan = next != next, was = value != value;
         const bool better = at < 0 || next > value || (nan && !was);
-        if (better || ((next == value || (nan && was)) && next_id < id))
+        const bool equal = next == value || (nan && was);
+        if (better || (equal && (next_id < id || (next_id == id && k < at))))
             value = next, id = next_id, at = k;
+    };
+    int64_t k = 0;
+    if (step == 1 && count >= 2 * kWide) {
+        // The best of each lane, then of all lanes.
+        V best = load<V>(row);
+        M best_ids = load<M>(ids), first{};
+        for (k = kWide; k + kWide <= count; k += kWide) {
+            const V next = load<V>(row + k);
+            const M next_ids = load<M>(ids + k);
+            const M equal = (next == best) | ((next != next) & (best != best));
+            const M better =
+                (next > best) | ((next != next) & (best == best)) | (equal & (next_ids < best_ids));
+            best = select(better, next, best);
+            best_ids = select(better, next_ids, best_ids);
+            first = select(better, broadcast<M>(I(k)), first);
+        }
+        for (int64_t lane = 0; lane < kWide; ++lane)
+            fold(best[lane], best_ids[lane], int64_t(first[lane]) + lane);
     }
+    for (; k < count; ++k) fold(row[k * step], ids[k * step], k);
 }
 
 }  // namespace infini::cpu
