@@ -75,15 +75,18 @@ INFINI_SIMD V times_exp(V y, V q, V t) {
 }
 
 // Where y 2^n is one instruction, n may be any whole number; elsewhere halves of x give a scale.
+// Results of 0 (of masked scores above all) are not computed: an underflow costs processors a
+// hundred cycles.
 template <class V>
 INFINI_SIMD V exp_float(V x) {
-    const V limited = at_most(at_least(x, -105.0f), 89.0f);
+    const auto vanishes = x < -104.0f;
+    const V limited = at_most(select(vanishes, V{}, x), 89.0f);
     if constexpr (kScales) {
         auto [t, q] = expm1_reduced(limited, 254);
-        return times_exp(broadcast<V>(1), q, t);
+        return select(vanishes, V{}, times_exp(broadcast<V>(1), q, t));
     } else {
         auto [factor, scale] = exp_scaled(limited);
-        return factor * scale * scale;
+        return select(vanishes, V{}, V(factor * scale * scale));
     }
 }
 }  // namespace detail
