@@ -240,7 +240,7 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
         auto *at = reinterpret_cast<Element *>(to);
         for (int64_t p = 0; p < k; ++p, at += R)
             detail::copy_lanes<D, R>(from.data + p * from.k_stride, at);
-    } else if (from.lane_stride == 1 && group == 2 && detail::kSameBits<D, T>) {
+    } else if (from.lane_stride == 1 && group == 2 && R % 16 == 0 && detail::kSameBits<D, T>) {
         const int64_t pairs = k / 2 * 2, vectors = lanes / 16 * 16;
         for (int64_t p = 0; p < pairs; p += 2) {
             const T *row = from.data + p * from.k_stride;
