@@ -33,7 +33,7 @@ MaskParams with_mask(MaskParams params, const uint8_t *mask, void *counts) {
     return params;
 }
 
-std::unique_ptr<Plan> plan_counts(const Operation &operation, Device &device) {
+std::unique_ptr<Plan> plan_mask_counts(const Operation &operation, Device &device) {
     const Tensor mask = operation.tensor(1);
     check_mask_counts(mask, operation.tensor(0));
     MaskParams params = {};
@@ -53,7 +53,7 @@ std::unique_ptr<Plan> plan_counts(const Operation &operation, Device &device) {
     });
 }
 
-std::unique_ptr<Plan> plan_rows(const Operation &operation, Device &device) {
+std::unique_ptr<Plan> plan_mask_rows(const Operation &operation, Device &device) {
     const Tensor rows = operation.tensor(0), mask = operation.tensor(1);
     check_mask_counts(mask, operation.tensor(2));
     MaskParams params = {};
@@ -90,8 +90,8 @@ std::unique_ptr<Plan> plan_elements(const Operation &operation, Device &device) 
 }
 
 std::unique_ptr<Plan> plan_masks(const Operation &operation, Device &device) {
-    if (operation.is("mask_counts")) return plan_counts(operation, device);
-    if (operation.is("mask_rows")) return plan_rows(operation, device);
+    if (operation.is("mask_counts")) return plan_mask_counts(operation, device);
+    if (operation.is("mask_rows")) return plan_mask_rows(operation, device);
     return plan_elements(operation, device);
 }
 
