@@ -64,8 +64,7 @@ inline StripPlan plan_strips(const Device &device, const ImageParams &to, size_t
     plan.lanes = 1;
     while (plan.lanes < device.warp && plan.lanes * kColumns < to.size[2]) plan.lanes *= 2;
     // Narrower tiles if more than a fifth of the lanes were idle.
-    while (plan.lanes > 8 &&
-           round_up(to.size[2], plan.lanes * kColumns) * 4 > to.size[2] * 5)
+    while (plan.lanes > 8 && round_up(to.size[2], plan.lanes * kColumns) * 4 > to.size[2] * 5)
         plan.lanes /= 2;
     const int64_t groups = device.warp / plan.lanes;
     const int64_t planes = to.batch * to.channels * to.size[0];
