@@ -426,8 +426,11 @@ class _Methods(Methods):
         """
         key = tuple(indices)
         only = key[0] if len(key) == 1 else key
-        is_mask = isinstance(only, Tensor) and only.dtype is bool_
-        if not (is_mask and _put_masked(self, only, values, accumulate)):
+        if not (
+            isinstance(only, Tensor)
+            and only.dtype is bool_
+            and _put_masked(self, only, values, accumulate)
+        ):
             put(_take_apart(self, only), values, accumulate)
         return self
 

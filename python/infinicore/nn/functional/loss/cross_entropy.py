@@ -109,9 +109,10 @@ def _reduced(
     input: Tensor,
 ) -> Tensor:
     """In the type of the input. The mean divides by the sum of the weights that count."""
-    if reduction == "mean" and not (scale is None and counts is None):
-        all_scales = cast_to(counts, loss.dtype) if scale is None else _counted(scale, counts)
-        return cast_to(emit("div", emit("sum", loss), emit("sum", all_scales)), input.dtype)
+    if counts is not None:
+        scale = cast_to(counts, loss.dtype) if scale is None else _counted(scale, counts)
+    if reduction == "mean" and scale is not None:
+        return cast_to(emit("div", emit("sum", loss), emit("sum", scale)), input.dtype)
     if input.ndim == 1:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
