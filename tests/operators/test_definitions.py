@@ -318,6 +318,19 @@ def test_special_functions_of_two_arguments() -> None:
         same(call("incomplete_gamma", x, y, upper=upper)[0], theirs(tx, ty), 1e-8, 1e-12)
 
 
+def test_polygamma() -> None:
+    x = np.random.default_rng(6).uniform(-8, 20, 2000)
+    theirs = torch.from_numpy(np.abs(x) + 0.1)
+    for n in (1, 2, 5, 9):
+        named = {"s": n + 1.0, "scale": math.factorial(n) * (-1.0) ** (n + 1)}
+        same(call("polygamma", theirs.numpy(), **named)[0], torch.polygamma(n, theirs), rtol=1e-9)
+        # The derivative one step on differs by one term, also below 0.
+        step = named["scale"] * x ** -(n + 1.0)
+        ours, next_one = (call("polygamma", each, **named)[0] for each in (x, x + 1))
+        assert np.allclose(ours, next_one + step, rtol=1e-7)
+    assert np.isinf(call("polygamma", np.array([0.0, -1.0, -7.0]), **named)[0]).all()
+
+
 def test_every_definition_was_compared(request: pytest.FixtureRequest) -> None:
     if not any("test_binary" in item.name for item in request.session.items):
         pytest.skip("only some tests of this file run")
