@@ -56,7 +56,7 @@ def stamp(suite: Suite) -> str:
     versions = suite["versions"]
     named = [f"{name} {versions[name]}" for name in ("torch", "driver") if versions[name]]
     words = [f"commit {suite['commit']}", suite["date"], *named]
-    words += [f"{suite['threads']} threads"] * ("device" not in suite)
+    words += [f"{suite['threads']} threads"] * (suite.get("device", "cpu") == "cpu")
     words += ["`--quick`"] * bool(suite["quick"])
     return ", ".join(words) + (f". {suite['imported']}" if suite.get("imported") else "")
 
