@@ -72,7 +72,9 @@ struct Sequences {
 template <class T>
 std::unique_ptr<Plan> plan_for(const Operation &op) {
     const Tensor loss = op.tensor(0), logs = op.tensor(1), targets = op.tensor(2);
-    Sizes s = {logs.size(0), logs.size(2), targets.size(1), op.integer(0)};
+    Sizes s = {};
+    s.steps = logs.size(0), s.classes = logs.size(2), s.targets = targets.size(1);
+    s.blank = op.integer(0);
     for (int d = 0; d < 3; ++d) s.log_probs[d] = logs.stride(d);
     s.target[0] = targets.stride(0), s.target[1] = targets.stride(1);
     s.input_length = op.tensor(3).stride(0), s.target_length = op.tensor(4).stride(0);
