@@ -176,14 +176,15 @@ def test_convolutions(run, dtype: str):
     results of some of them are not numbers."""
     errors, calls = run(CONVOLVE, dtype)
     assert max(errors) < LIMITS[dtype]
-    # Our own kernel is used for transposed convolutions of F64.
-    assert calls == {"float64": 10, "float32": 16}.get(dtype, 14)
+    # Our own kernel is used for transposed convolutions of F64, and for those in 16 bits with
+    # biases, because only an engine that adds them before rounding would round once.
+    assert calls == {"float64": 10, "float32": 16}.get(dtype, 11)
 
 
 def test_convolutions_whose_biases_it_refuses(run):
     errors, calls = run(CONVOLVE, "float16", INFINI_SIMULATED_REFUSAL="1")
     assert max(errors) < LIMITS["float16"]
-    assert calls == 14
+    assert calls == 7
 
 
 def test_convolutions_of_unaligned_tensors(run):

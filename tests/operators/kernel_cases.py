@@ -137,6 +137,11 @@ SPECIAL = [
     # Largest elements by atomic operations, and sums of more updates than one block folds.
     KernelCase("scatter_reduce", "I32", attributes={"reduce": 3, "include_self": 1}),
     KernelCase("scatter_add", "F32", "large"),
+    # Lines that are too long for shared memory, and one whose updates several warps fold.
+    *(
+        KernelCase("scatter", "F32", "large", symbols=sizes, attributes={"reduction": 1})
+        for sizes in ({"*S": (90000,), "*U": (600,)}, {"*S": (60,), "*U": (6000,)})
+    ),
     KernelCase("argmax", "U32", "large"),
     KernelCase("argmax", "BF16", "large"),
     KernelCase("kthvalue", "F32", "large"),
