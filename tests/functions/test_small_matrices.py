@@ -105,3 +105,13 @@ def test_polygamma(n: int) -> None:
     terms = (-1.0) ** n * special.factorial(n) * (below ** -(n + 1.0) + (below + 1) ** -(n + 1.0))
     made = of(infinicore.polygamma(n, tensor(below)))
     assert np.allclose(made, shifted - terms, rtol=1e-8)
+
+
+def test_no_right_hand_sides() -> None:
+    for rows in (3, 70):
+        matrix = infinicore.eye(rows)
+        none = infinicore.empty(rows, 0)
+        for upper in (False, True):
+            made = infinicore.linalg.solve_triangular(matrix, none, upper=upper)
+            assert tuple(made.shape) == (rows, 0)
+        assert tuple(infinicore.linalg.solve(matrix, none).shape) == (rows, 0)

@@ -37,7 +37,7 @@ std::unique_ptr<Plan> plan_triangles(const Matrices &x, const Matrices &m, const
     const int64_t n = m.rows, columns = b.columns;
     const int64_t width = n <= kMostRows
                               ? std::max<int64_t>(64, kSlice / std::max<int64_t>(n, 1) / 64 * 64)
-                              : columns;
+                              : std::max<int64_t>(columns, 1);
     const int64_t slices = std::max<int64_t>(1, (columns + width - 1) / width);
     const bool parallel =
         slices == 1 && m.count() < int64_t(thread_count()) && n * n * columns >= 1 << 21;
