@@ -15,9 +15,14 @@ int roughness(const Operation &operation, const InfiniProgram &program, ValueTyp
         if (dtype == INFINI_DTYPE_F32) return 0;
         wide_range = wide_range || dtype == INFINI_DTYPE_BF16;
     }
-    // With exponentials, divisors are their sums.
-    for (int s = 0; s < program.stage_count; ++s)
-        if (calls(expression_of(program, s), INFINI_NODE_EXP)) wide_range = false;
+    for (int s = 0; s < program.stage_count; ++s) {
+        const InfiniExpression &expression = expression_of(program, s);
+        // A quotient just below a whole number must not be truncated to the one before.
+        for (InfiniNodeOp whole : {INFINI_NODE_TRUNC, INFINI_NODE_FLOOR, INFINI_NODE_CEIL})
+            if (calls(expression, whole)) return 0;
+        // With exponentials, divisors are their sums.
+        if (calls(expression, INFINI_NODE_EXP)) wide_range = false;
+    }
     return wide_range ? 1 : 2;
 }
 
